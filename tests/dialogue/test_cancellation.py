@@ -1,0 +1,106 @@
+"""Cancellation is a race with a deadline."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from tests.support.virtual_time import virtual_time
+from voice_agent.dialogue.cancellation import CancelReason, CancelToken, TurnCancelled, WorkCancelledItself, race
+
+
+async def _work(seconds: float, value: str = "done") -> str:
+    await asyncio.sleep(seconds)
+    return value
+
+
+@virtual_time
+async def test_work_that_wins_returns_its_value() -> None:
+    assert (await race(_work(1), CancelToken(), name="t")).value == "done"
+
+
+@virtual_time
+async def test_cancelled_work_is_stopped_at_its_await() -> None:
+    loop, token = asyncio.get_running_loop(), CancelToken()
+    loop.call_later(1, token.cancel, CancelReason.BARGE_IN)
+    with pytest.raises(TurnCancelled) as caught:
+        await race(_work(9), token, name="t")
+    assert caught.value.reason is CancelReason.BARGE_IN
+    assert loop.time() == pytest.approx(1)
+
+
+@virtual_time
+async def test_work_that_returns_inside_the_grace_counts_as_late_result() -> None:
+    async def stubborn() -> str:
+        try:
+            await asyncio.sleep(9)
+        except asyncio.CancelledError:
+            await asyncio.sleep(0.3)
+        return "kept"
+
+    token = CancelToken()
+    asyncio.get_running_loop().call_later(1, token.cancel, CancelReason.HANG_UP)
+    done = await race(stubborn(), token, name="t", grace_s=0.5)
+    assert (done.value, done.late) == ("kept", True)
+
+
+@virtual_time
+async def test_work_that_ignores_cancellation_is_abandoned_after_the_grace() -> None:
+    async def deaf() -> None:
+        for _ in range(3):
+            try:
+                await asyncio.sleep(1)
+            except asyncio.CancelledError:
+                await asyncio.sleep(1)
+
+    loop, token, closed = asyncio.get_running_loop(), CancelToken(), []
+    loop.call_later(0.5, token.cancel, CancelReason.BARGE_IN)
+    with pytest.raises(TurnCancelled):
+        await race(deaf(), token, name="deaf", grace_s=0.5, on_abandon=lambda: closed.append(loop.time()))
+    assert closed == [pytest.approx(1.0)]
+    await asyncio.sleep(5)  # the abandoned task ends by itself
+
+
+@virtual_time
+async def test_uninterruptible_work_finishes_though_the_turn_is_cancelled() -> None:
+    token = CancelToken()
+    token.cancel(CancelReason.BARGE_IN)
+    assert (await race(_work(2), token, name="t", interruptible=False)).value == "done"
+
+
+@virtual_time
+async def test_work_raising_cancelled_error_by_itself_is_a_failure_of_the_work() -> None:
+    async def odd() -> None:
+        raise asyncio.CancelledError
+
+    with pytest.raises(WorkCancelledItself):
+        await race(odd(), CancelToken(), name="t")
+
+
+@virtual_time
+async def test_cancelling_twice_and_before_the_start_is_safe() -> None:
+    token = CancelToken()
+    assert token.cancel(CancelReason.TIMEOUT)
+    assert not token.cancel(CancelReason.BARGE_IN)
+    assert token.reason is CancelReason.TIMEOUT
+    with pytest.raises(TurnCancelled):
+        await race(_work(1), token, name="t")
+
+
+@virtual_time
+async def test_a_torn_down_turn_takes_its_work_with_it() -> None:
+    ended = []
+
+    async def work() -> None:
+        try:
+            await asyncio.sleep(9)
+        finally:
+            ended.append(True)
+
+    task = asyncio.create_task(race(work(), CancelToken(), name="t"))
+    await asyncio.sleep(1)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert ended == [True]

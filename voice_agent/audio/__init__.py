@@ -1,0 +1,1 @@
+"""Pure signal code: PCM frames, resampling, G.711, WAV. No asyncio, no engine, no clock."""

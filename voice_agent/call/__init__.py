@@ -1,0 +1,1 @@
+"""One live call: the pure floor machine and ledger, and the async shells around them."""

@@ -1,0 +1,124 @@
+"""The contract between a call and the wire its caller came in by.
+
+A channel implements `Wire`, a call implements `CallInputs`. Audio crosses here as canonical PCM
+(16 kHz mono int16); the channel converts to what its wire speaks, with resamplers that keep state.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
+
+
+@dataclass(frozen=True, slots=True)
+class WireTraits:
+    """What a call must know of a wire.
+
+    Attributes:
+        channel: Channel name for configuration, metrics and logs (``websocket``, ``webrtc`` …).
+        reports_position: The far end acknowledges playout through `CallInputs.played`. Where it
+            does not, the wall clock caps what counts as heard.
+    """
+
+    channel: str
+    reports_position: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class TranscriptMessage:
+    """Words for the client. ``heard`` is set on the agent's, once known."""
+
+    role: Literal["user", "agent"]
+    text: str
+    final: bool
+    heard: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class MarkMessage:
+    """A named point in the agent's audio, sent after the audio before it."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class EventMessage:
+    """A tracker event, for clients that asked for them."""
+
+    event: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class MetricsMessage:
+    """Timeline of one turn: instants in seconds since the call began (see `timeline`)."""
+
+    turn_id: str
+    timeline: Mapping[str, float | None] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorMessage:
+    """One clear error for the client; the call goes on."""
+
+    code: str
+    message: str
+
+
+WireMessage = TranscriptMessage | MarkMessage | EventMessage | MetricsMessage | ErrorMessage
+
+
+class CallInputs(Protocol):
+    """What a wire feeds into a call. Synchronous, called on the event loop, never blocks or raises."""
+
+    def hear(self, pcm: bytes) -> None:
+        """Caller audio, canonical PCM, any even length."""
+        ...
+
+    def type_text(self, text: str) -> None:
+        """A typed utterance."""
+        ...
+
+    def press_key(self, digit: str) -> None:
+        """One DTMF key: ``0``-``9``, ``*``, ``#``, ``A``-``D``."""
+        ...
+
+    def played(self, ms: float) -> None:
+        """The far end has played this much of the current reply, in milliseconds."""
+        ...
+
+
+class Wire(Protocol):
+    """One connection to one caller."""
+
+    @property
+    def traits(self) -> WireTraits: ...
+
+    async def run(self, call: CallInputs) -> str:
+        """Carry both directions until the far end goes or `hang_up` was called; return why.
+
+        Owns the connection's reader and writer. A closed or failing connection is a normal end
+        (``disconnected``), reported once, never an exception. Returns ``hang_up`` when the caller
+        said so, ``disconnected`` when the connection went, ``closed`` after `hang_up`.
+        """
+        ...
+
+    def send_audio(self, frame: bytes) -> None:
+        """Queue one 20 ms frame. Ignored after the end. The queue is bounded, oldest dropped."""
+        ...
+
+    def clear(self) -> None:
+        """Drop agent audio not yet played, here and at the far end. Overtakes queued audio."""
+        ...
+
+    def send(self, message: WireMessage) -> None:
+        """Queue a message for the client, in order with the audio. Ignored after the end."""
+        ...
+
+    async def drain(self, timeout_s: float) -> bool:
+        """Wait until the far end has all audio sent so far; False when the timeout came first."""
+        ...
+
+    async def hang_up(self, reason: str) -> None:
+        """Send the wire's own hang-up and close. Idempotent; bounded by the channel's own deadline."""
+        ...

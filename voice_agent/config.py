@@ -1,0 +1,201 @@
+"""The typed settings of a project: ``agent.yml``, ``integrations.yml`` and the environment.
+
+Every option carries its unit in its name and its default beside it. Files are read and reported
+on by `voice_agent.config_files`; this module only says what may stand in them.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class Options(BaseModel):
+    """Base of all options: frozen, unknown keys are errors."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+Milliseconds = Annotated[int, Field(ge=0, le=600_000)]
+Seconds = Annotated[float, Field(ge=0, le=86_400)]
+
+
+class TurnTaking(Options):
+    """When the caller is listened to, answered, and yielded to. All times are audio time."""
+
+    pre_roll_ms: Milliseconds = 300
+    """Audio before the detected onset that goes to the recogniser."""
+    pause_ms: Milliseconds = 160
+    """Silence after which the recogniser starts on what is there."""
+    min_endpoint_ms: Milliseconds = 300
+    """Silence that ends a complete utterance."""
+    max_endpoint_ms: Milliseconds = 1200
+    """Silence that ends any utterance."""
+    max_utterance_s: Seconds = 60
+    """Hard cap on one utterance."""
+    min_utterance_voice_ms: Milliseconds = 200
+    """Voice below this makes no turn."""
+    late_final_ms: Milliseconds = 700
+    """Speech this soon after the commit, before any reply was heard, reopens the turn."""
+    stt_timeout_s: Seconds = 5
+    """A recogniser slower than this costs the caller a "could not hear you"."""
+    barge_in: bool = True
+    """Whether the caller may interrupt the agent on this channel."""
+    barge_in_onset_ms: Milliseconds = 80
+    """Confirmed voice that pauses playout."""
+    min_words: int = Field(2, ge=1, le=20)
+    """Words that turn a pause into a barge-in."""
+    min_voice_ms: Milliseconds = 500
+    """Voice that turns a pause into a barge-in without words."""
+    false_interruption_ms: Milliseconds = 400
+    """Silence after which a pause without words resumes."""
+    greeting_guard_s: Seconds = 3
+    """Start of the agent's first speech during which only words interrupt."""
+    lead_ms: Milliseconds = 120
+    """How far audio may run ahead of the wall clock where the wire buffers."""
+    fade_ms: Milliseconds = 20
+    """Length of the fade when speech is cut."""
+    grace_ms: Milliseconds = 500
+    """How long cancelled work is awaited before it is abandoned."""
+    silence_timeout_s: Seconds = 8
+    """Silence of an idle call before ``/silence`` is sent."""
+    media_timeout_s: Seconds = 15
+    """No frames at all for this long ends the call."""
+    close_timeout_s: Seconds = 5
+    """Limit on everything that follows a hang-up."""
+    drain_timeout_s: Seconds = 5
+    """Limit on waiting for the far end to play what was sent."""
+    interruptible_goodbye: bool = True
+    """Whether speech during the goodbye keeps the call."""
+    max_call_s: Seconds = 3600
+    """Longest call; a warning line is said before it."""
+    resume_window_s: Seconds = 30
+    """How long after a dropped connection the conversation may be resumed without a new greeting."""
+
+
+class LlmOptions(Options):
+    """The language model. ``provider: embedded`` needs no key and no network."""
+
+    provider: str = "embedded"
+    """``embedded``, or a litellm provider name such as ``openai``."""
+    model: str = "minilm"
+    """Model name at the provider."""
+    api_key_env: str | None = None
+    """Environment variable that holds the key."""
+    base_url: str | None = None
+    """Address of an OpenAI-compatible server."""
+    temperature: float | None = Field(None, ge=0, le=2)
+    max_tokens: int = Field(400, ge=1, le=32_000)
+    first_token_timeout_s: Seconds = 8
+    between_tokens_timeout_s: Seconds = 5
+    retries: int = Field(1, ge=0, le=5)
+    """Retries per model, only before the first token."""
+    fallbacks: tuple[LlmOptions, ...] = ()
+    """Models tried in order when this one fails before its first token."""
+
+
+class SttOptions(Options):
+    name: str = "whisper"
+    model: str = "tiny.en"
+    """``tiny.en`` (fast, bundled), ``base`` (accurate, bundled), a hub name, or a path."""
+    language: str | None = "en"
+    """Language of the callers; None lets the model decide."""
+
+
+class TtsOptions(Options):
+    name: str = "piper"
+    voice: str = "en_US-joe-medium"
+    """A bundled voice or the path of a Piper ``.onnx`` file."""
+
+
+class VadOptions(Options):
+    name: Literal["silero", "webrtc"] = "silero"
+    """``silero`` confirms what WebRTC finds; ``webrtc`` alone is cheaper and fooled by music and hum."""
+
+
+class PoolOptions(Options):
+    """The worker pool that all calls share."""
+
+    workers: int = Field(0, ge=0, le=64)
+    """Jobs run at once; 0 chooses from the number of cores."""
+    threads_per_job: int = Field(0, ge=0, le=64)
+    """Threads of one engine job; 0 chooses so that workers x threads does not exceed the cores."""
+    max_queue: int = Field(64, ge=1, le=10_000)
+    """Jobs waiting beyond this are refused."""
+
+
+class CacheOptions(Options):
+    memory_mb: int = Field(64, ge=1, le=4096)
+    disk_mb: int = Field(256, ge=0, le=65_536)
+    """0 keeps nothing on disk."""
+    directory: Path | None = None
+    """Defaults to the user's cache directory."""
+
+
+class SpeechOptions(Options):
+    stt: SttOptions = SttOptions()
+    tts: TtsOptions = TtsOptions()
+    vad: VadOptions = VadOptions()
+    pool: PoolOptions = PoolOptions()
+    cache: CacheOptions = CacheOptions()
+
+
+class ChannelOptions(Options):
+    enabled: bool = True
+    turn_taking: TurnTaking = TurnTaking()
+
+
+class Channels(Options):
+    websocket: ChannelOptions = ChannelOptions()
+    text: ChannelOptions = ChannelOptions()
+
+
+class ServerOptions(Options):
+    host: str = "127.0.0.1"
+    port: int = Field(8080, ge=0, le=65_535)
+    api_key_env: str = "VOICE_AGENT_API_KEY"
+    """Environment variable with the key that callers must present when not on loopback."""
+    max_calls: int = Field(100, ge=1, le=10_000)
+    """Calls beyond this are refused with a clear answer."""
+    drain_timeout_s: Seconds = 10
+    """How long calls may finish when the service is asked to stop."""
+
+
+class RecordingOptions(Options):
+    enabled: bool = False
+    directory: Path = Path("recordings")
+
+
+class Integrations(Options):
+    """All of ``integrations.yml``."""
+
+    llm: LlmOptions = LlmOptions()
+    speech: SpeechOptions = SpeechOptions()
+    channels: Channels = Channels()
+    server: ServerOptions = ServerOptions()
+    recording: RecordingOptions = RecordingOptions()
+
+
+class AgentIdentity(Options):
+    """The ``agent:`` section of ``agent.yml``."""
+
+    id: str = ""
+    name: str = "Agent"
+    language: str = "en"
+    description: str = ""
+    persona: str
+
+
+class AgentFile(Options):
+    """All of ``agent.yml`` that is acted on."""
+
+    agent: AgentIdentity
+    rules: tuple[str, ...] = ()
+    tool_timeout: Seconds = 10
+    """Seconds a tool may take."""
+    cancellation_grace: Seconds = 1.0
+    """Seconds a cancelled tool is awaited before it is abandoned."""
+    max_model_iterations: int = Field(10, ge=1, le=100)
+    """Model calls within one turn."""

@@ -1,0 +1,145 @@
+"""What a turn says and what became of it: the contract between the dialogue and whoever speaks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any, Literal, Protocol
+
+from voice_agent.dialogue.cancellation import CancelToken
+
+
+class InputKind(Enum):
+    """Where the words of a turn came from."""
+
+    SPEECH = "speech"
+    TEXT = "text"
+    DTMF = "dtmf"
+    INTENT = "intent"
+    """A shell's own message such as ``/session_start`` or ``/silence``; never shown to a model."""
+
+
+@dataclass(frozen=True, slots=True)
+class UserInput:
+    text: str
+    kind: InputKind = InputKind.TEXT
+
+
+SESSION_START = UserInput("/session_start", InputKind.INTENT)
+SILENCE = UserInput("/silence", InputKind.INTENT)
+
+
+@dataclass(frozen=True, slots=True)
+class Say:
+    """A piece of a message. Messages of a turn are numbered from 0; pieces of one come in order.
+
+    Attributes:
+        message: Number of the message within the turn.
+        text: Text as it should be displayed, possibly a token-sized delta.
+        end: No more pieces of this message follow.
+        source: ``response`` for configured wording, ``model`` for generated text.
+        response: The ``utter_*`` name where there is one.
+        interruptible: False for wording that must be heard whole (a legal notice).
+    """
+
+    message: int
+    text: str
+    end: bool = False
+    source: Literal["response", "model"] = "model"
+    response: str | None = None
+    interruptible: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class HangUp:
+    """End the call once everything said before has been heard."""
+
+    reason: str = "completed"
+
+
+ReplyItem = Say | HangUp
+
+
+class ReplySink(Protocol):
+    """Takes a turn's reply as it arises. Called on the event loop; must not block."""
+
+    def emit(self, item: ReplyItem) -> None: ...
+
+
+class Heard(Enum):
+    FULLY = "fully"
+    PARTLY = "partly"
+    NOT = "not"
+
+
+@dataclass(frozen=True, slots=True)
+class HeardReply:
+    """What the caller heard of one turn's reply, cut at a word.
+
+    Attributes:
+        heard: The text that was played, as written in ``Say.text``.
+        unheard: The rest.
+    """
+
+    heard: str
+    unheard: str = ""
+
+    @property
+    def extent(self) -> Heard:
+        if self.unheard.strip():
+            return Heard.PARTLY if self.heard.strip() else Heard.NOT
+        return Heard.FULLY
+
+
+class TurnStatus(Enum):
+    COMPLETED = "completed"
+    CANCELLED = "cancelled"
+    ERROR = "error"
+
+
+@dataclass(frozen=True, slots=True)
+class TurnResult:
+    """How a turn ended. ``error`` is for the operator; the caller got the configured line."""
+
+    turn_id: str
+    status: TurnStatus
+    error: str | None = None
+    model_calls: int = 0
+    marks: dict[str, float] = field(default_factory=dict)
+    """Loop-time instants for the timeline: ``model_request``, ``first_token``, ``first_text``."""
+
+
+class Conversation(Protocol):
+    """The dialogue as a call sees it. One turn at a time; a call never runs two in parallel."""
+
+    @property
+    def id(self) -> str: ...
+
+    def line(self, name: str) -> str:
+        """Return the configured wording of one of the service's own lines, such as ``utter_could_not_hear``."""
+        ...
+
+    async def turn(self, user: UserInput, *, turn_id: str, sink: ReplySink, cancel: CancelToken) -> TurnResult:
+        """Run one turn. Returns when everything is decided; the reply may still be playing.
+
+        Waits (never fails) while an earlier turn of this conversation is in its grace window.
+        Never raises for faults of tools, models or skills: those end as ``TurnStatus.ERROR``
+        after the configured apology was emitted. A cancelled turn returns ``CANCELLED``.
+        """
+        ...
+
+    def commit_reply(self, turn_id: str, reply: HeardReply) -> None:
+        """Record, once per turn, what was heard of its reply. Later calls for the turn do nothing.
+
+        Must be called before the next turn starts, so that the order is reply, then caller.
+        A reply of which nothing was heard leaves no message in the model's history.
+        """
+        ...
+
+    def note(self, kind: str, **data: Any) -> None:
+        """Record something that happened beside the turns (a backchannel, a disconnect)."""
+        ...
+
+    async def close(self, outcome: str) -> None:
+        """The call is over: expire what must not survive, flush the store. Idempotent."""
+        ...

@@ -1,0 +1,1 @@
+"""Language models behind one Protocol: messages and tools in, text and tool-call deltas out."""

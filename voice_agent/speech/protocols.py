@@ -1,0 +1,172 @@
+"""What the rest of the house may ask of a speech engine.
+
+All audio here is canonical PCM: 16 kHz, mono, int16, little-endian. Engines that work at another
+rate convert inside. Engines run in the shared pool (`voice_agent.speech.pool`), never on the loop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+class Priority(IntEnum):
+    """Order in which waiting speech jobs run; lower runs first."""
+
+    FIRST_AUDIO = 0
+    """First piece of a live reply: the caller is waiting in silence."""
+    FINAL_TRANSCRIPT = 1
+    """Transcript of a committed utterance."""
+    SPEECH = 2
+    """Later pieces of a reply; earlier ones are still playing."""
+    SPECULATIVE_TRANSCRIPT = 3
+    """Transcript started at a pause, before the endpoint."""
+    PARTIAL_TRANSCRIPT = 4
+    WARM_UP = 5
+
+
+class EngineError(Exception):
+    """A speech engine failed on one job. The call goes on; the operator gets the cause."""
+
+
+class PoolOverloaded(EngineError):
+    """The shared pool's queue is full; the job was refused rather than queued without bound."""
+
+
+@dataclass(frozen=True, slots=True)
+class Voicing:
+    """What a voice detector says of one 20 ms frame.
+
+    Attributes:
+        voiced: The frame belongs to confirmed speech.
+        level_dbfs: Root mean square of the frame, in dB relative to full scale (-96 … 0).
+    """
+
+    voiced: bool
+    level_dbfs: float
+
+
+class VoiceDetector(Protocol):
+    """Voice activity detection for one stream. Keeps state; one instance per call."""
+
+    def push(self, frame: bytes) -> Voicing:
+        """Judge the next 20 ms frame (640 bytes). Must return within about a millisecond."""
+        ...
+
+    def reset(self) -> None:
+        """Forget the stream so far."""
+        ...
+
+
+class EndOfTurnDetector(Protocol):
+    """Judges from the sound of an utterance whether its speaker has finished."""
+
+    async def probability(self, pcm: NDArray[np.int16]) -> float:
+        """Return the probability (0 … 1) that the utterance ending here is complete."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Transcript:
+    """What a recogniser heard.
+
+    Attributes:
+        text: The words, with punctuation as the engine gives it; empty when nothing was said.
+        seconds: Length of the audio that was transcribed.
+        no_speech_probability: 0 … 1, the engine's own estimate.
+        average_log_probability: Mean log-probability per token (0 is certain).
+        accepted: The guards against invented phrases let it pass. A caller's turn needs this.
+    """
+
+    text: str
+    seconds: float
+    no_speech_probability: float = 0.0
+    average_log_probability: float = 0.0
+    accepted: bool = True
+
+
+class Recognizer(Protocol):
+    """Speech to text for whole utterances."""
+
+    async def transcribe(self, pcm: NDArray[np.int16], *, priority: Priority = Priority.FINAL_TRANSCRIPT) -> Transcript:
+        """Transcribe one utterance, any length up to the configured bound.
+
+        A cancelled await drops the job if it has not started; a running one finishes unheard.
+
+        Raises:
+            EngineError: The engine failed, or the pool refused the job.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class TextSpan:
+    """Where a stretch of text lies in audio: characters ``[start, end)`` sound during samples ``[first, last)``."""
+
+    start: int
+    end: int
+    first: int
+    last: int
+
+
+@dataclass(frozen=True, slots=True)
+class Speech:
+    """Synthesised audio of one piece of text.
+
+    Attributes:
+        text: The display text that was asked for.
+        pcm: Canonical PCM bytes (16 kHz mono int16).
+        spans: One span per word of ``text``, in order; sample offsets into ``pcm``.
+        failed: Every engine failed; ``pcm`` is the fallback audio and ``text`` was not spoken.
+    """
+
+    text: str
+    pcm: bytes
+    spans: tuple[TextSpan, ...]
+    failed: bool = False
+
+    @property
+    def seconds(self) -> float:
+        return len(self.pcm) / 32000
+
+
+class Synthesizer(Protocol):
+    """Text to speech, one sentence or clause at a time."""
+
+    @property
+    def identity(self) -> str:
+        """Voice, model version and rate: part of every cache key."""
+        ...
+
+    async def synthesize(self, text: str, *, priority: Priority = Priority.SPEECH) -> Speech:
+        """Speak one piece of display text (already split; at most a few hundred characters).
+
+        Raises:
+            EngineError: The engine failed, or the pool refused the job.
+        """
+        ...
+
+
+class Voice(Protocol):
+    """What a call speaks with: a synthesiser behind the response cache, retry and fallback."""
+
+    def cached(self, text: str) -> Speech | None:
+        """Return the speech for ``text`` if it is in memory. Never blocks."""
+        ...
+
+    def speak(self, text: str, *, canned: bool = False, first: bool = False) -> AsyncGenerator[Speech, None]:
+        """Yield the pieces of ``text`` in order. Concatenated ``Speech.text`` equals ``text``.
+
+        Engine faults do not raise: after retry and fallback engine the piece comes as
+        ``Speech.failed`` with the fallback audio.
+
+        Args:
+            canned: The text comes from ``responses.yml``: keep its audio in the cache.
+            first: The caller is waiting for it; use ``Priority.FIRST_AUDIO``.
+        """
+        ...

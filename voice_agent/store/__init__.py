@@ -1,0 +1,1 @@
+"""What outlives a call: conversations and their events."""

@@ -1,0 +1,32 @@
+"""Prometheus metrics of the service. Nothing here is touched once per audio frame."""
+
+from __future__ import annotations
+
+from prometheus_client import Counter, Gauge, Histogram
+
+_LATENCY_BUCKETS = (0.01, 0.025, 0.05, 0.1, 0.2, 0.3, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 5.0, 10.0)
+
+ABANDONED_TASKS = Counter(
+    "voice_agent_abandoned_tasks_total", "Tasks that ignored cancellation past their grace window", ["kind"]
+)
+
+CALLS_ACTIVE = Gauge("voice_agent_calls_active", "Calls now on the line")
+CALLS = Counter("voice_agent_calls_total", "Calls ended, by channel and outcome", ["channel", "outcome"])
+CALLS_REFUSED = Counter("voice_agent_calls_refused_total", "Calls not admitted", ["reason"])
+
+POOL_DEPTH = Gauge("voice_agent_speech_pool_depth", "Speech jobs waiting for a worker")
+POOL_WAIT = Histogram(
+    "voice_agent_speech_pool_wait_seconds", "Time a speech job waited", ["job"], buckets=_LATENCY_BUCKETS
+)
+POOL_RUN = Histogram("voice_agent_speech_pool_run_seconds", "Time a speech job ran", ["job"], buckets=_LATENCY_BUCKETS)
+POOL_REFUSED = Counter("voice_agent_speech_pool_refused_total", "Speech jobs refused by a full queue", ["job"])
+
+LOOP_LAG = Gauge("voice_agent_loop_lag_seconds", "Worst lateness of the 20 ms media clock in the last second")
+FIRST_AUDIO = Histogram(
+    "voice_agent_first_audio_seconds", "End of caller speech to first agent audio", buckets=_LATENCY_BUCKETS
+)
+BARGE_INS = Counter("voice_agent_barge_ins_total", "Barge-ins by outcome", ["outcome"])
+ENGINE_FAILURES = Counter("voice_agent_engine_failures_total", "Speech and model engine failures", ["engine"])
+AUDIO_DROPPED = Counter(
+    "voice_agent_audio_dropped_seconds_total", "Caller audio dropped by bounded queues", ["channel"]
+)
