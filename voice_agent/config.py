@@ -157,6 +157,8 @@ class ServerOptions(Options):
     port: int = Field(8080, ge=0, le=65_535)
     api_key_env: str = "VOICE_AGENT_API_KEY"
     """Environment variable with the key that callers must present when not on loopback."""
+    allowed_origins: tuple[str, ...] = ()
+    """Web pages of other hosts that may connect, such as ``https://www.example.com``."""
     max_calls: int = Field(100, ge=1, le=10_000)
     """Calls beyond this are refused with a clear answer."""
     drain_timeout_s: Seconds = 10
@@ -188,11 +190,33 @@ class AgentIdentity(Options):
     persona: str
 
 
+class SessionOptions(Options):
+    """The ``session_config:`` section of ``agent.yml``."""
+
+    session_expiration_time: float = Field(60, ge=0, le=525_600)
+    """Minutes without a turn after which the next one starts a new session; 0 never expires."""
+    start_session_after_expiry: bool = True
+    """Whether an expired session is followed by ``default_session_start``."""
+
+
+class StyleOptions(Options):
+    """The ``orchestrator:`` section of ``agent.yml``: how replies are worded, per kind of channel."""
+
+    voice_rules: tuple[str, ...] | None = None
+    """Replaces the built-in rules for speech."""
+    text_rules: tuple[str, ...] | None = None
+    """Replaces the built-in rules for text."""
+
+
 class AgentFile(Options):
     """All of ``agent.yml`` that is acted on."""
 
     agent: AgentIdentity
     rules: tuple[str, ...] = ()
+    references_instructions: str = ""
+    """``references.instructions``: how the model should use the agent-wide knowledge."""
+    session_config: SessionOptions = SessionOptions()
+    orchestrator: StyleOptions = StyleOptions()
     tool_timeout: Seconds = 10
     """Seconds a tool may take."""
     cancellation_grace: Seconds = 1.0

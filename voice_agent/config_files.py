@@ -1,0 +1,288 @@
+"""Reads ``agent.yml`` and ``integrations.yml`` into `voice_agent.config`, naming file and line of every fault."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from voice_agent.config import AgentFile, Channels, Integrations, StyleOptions
+from voice_agent.diagnostics import Problem, ProjectError, Severity, did_you_mean
+from voice_agent.yaml_source import LocatedList, LocatedMap, Reader, YamlFile, expand_variables, line_of, read_file
+
+LOCAL_ENGINES: Mapping[str, str] = {"asr": "whisper", "tts": "piper"}
+"""The engine used for a named one we do not have."""
+
+Model = TypeVar("Model", bound=BaseModel)
+
+_UNUSED_AGENT_KEYS = ("prompts", "conversation", "nlg", "hooks")
+_UNUSED_INTEGRATION_KEYS = ("mcp_servers", "tracing", "embeddings", "model_groups", "metrics", "nlg")
+_UNUSED_CHANNEL_KEYS = ("background_audio", "server_url", "token", "username", "password", "credentials")
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectConfig:
+    """The settings of a project and what there is to say about them.
+
+    Attributes:
+        root: Directory of the project.
+        problems: Warnings; a project with errors is not loaded.
+    """
+
+    root: Path
+    agent: AgentFile
+    integrations: Integrations
+    problems: tuple[Problem, ...] = ()
+
+
+def load_config(root: Path, environ: Mapping[str, str] | None = None) -> ProjectConfig:
+    """Read the settings of the project in ``root``.
+
+    Args:
+        environ: Variables for ``${NAME}`` and for API keys; the process environment by default.
+
+    Raises:
+        ProjectError: With every problem of both files, if any of them is an error.
+    """
+    environ = os.environ if environ is None else environ
+    problems: list[Problem] = []
+    if not root.is_dir():
+        raise ProjectError(
+            [Problem("project.missing", f"{root} is not a directory.", "Name a project directory.", root)]
+        )
+    agent = _read_agent(root / "agent.yml", environ, problems)
+    integrations = _read_integrations(root / "integrations.yml", environ, problems)
+    if any(p.severity is Severity.ERROR for p in problems) or agent is None or integrations is None:
+        raise ProjectError(problems)
+    return ProjectConfig(root, agent, integrations, tuple(problems))
+
+
+def _open(
+    path: Path, kind: str, environ: Mapping[str, str], problems: list[Problem]
+) -> tuple[LocatedMap, Reader] | None:
+    if not path.is_file():
+        problems.append(Problem(f"{kind}.missing", f"{path.name} is missing.", "A project needs this file.", path))
+        return None
+    source: YamlFile | None = read_file(path, problems)
+    if source is None:
+        return None
+    reader = Reader(path, problems, kind)
+    top = reader.mapping(source.value, path.name)
+
+    def missing(name: str, line: int | None) -> None:
+        remedy = f"Set it, or write ${{{name}:-default}}."
+        reader.error("missing_variable", f"Environment variable {name} is not set.", remedy, line)
+
+    expand_variables(top, environ, missing)
+    return top, reader
+
+
+# --- agent.yml ---------------------------------------------------------------------------------
+
+
+def _read_agent(path: Path, environ: Mapping[str, str], problems: list[Problem]) -> AgentFile | None:
+    opened = _open(path, "config", environ, problems)
+    if opened is None:
+        return None
+    top, reader = opened
+    before = len(problems)
+    section = reader.mapping(top.get("agent"), "`agent`", top.line)
+    persona = section.get("persona")
+    if not isinstance(persona, str) or not persona.strip():
+        line = section.key_lines.get("persona", section.line)
+        reader.error(
+            "agent.missing_persona", "`agent.persona` is missing.", "Say in a sentence who the agent is.", line
+        )
+    _move_older_keys(top, section, reader)
+    _check_rules(top, reader)
+    references = reader.mapping(top.pop("references", None), "`references`")
+    reader.unknown(references, ["instructions"], "`references`")
+    voice = section.pop("voice", None)
+    if voice is not None:
+        reader.warn("unused", "`agent.voice` is not acted on.", "Set `speech:` in integrations.yml.", section.line)
+    for key in _UNUSED_AGENT_KEYS:
+        if key in top:
+            reader.warn("unused", f"`{key}` is not acted on yet.", "", top.key_lines[key])
+            del top[key]
+    instructions = references.get("instructions")
+    if isinstance(instructions, str):
+        top["references_instructions"] = instructions
+        top.key_lines["references_instructions"] = references.key_lines["instructions"]
+    if len([p for p in problems[before:] if p.severity is Severity.ERROR]):
+        _validate(AgentFile, top, reader, skip_missing=True)
+        return None
+    return _validate(AgentFile, top, reader)
+
+
+def _move_older_keys(top: LocatedMap, section: LocatedMap, reader: Reader) -> None:
+    """Accept ``rules`` and ``references`` inside ``agent:``, and ``prompts.<kind>_rules``."""
+    for key in ("rules", "references"):
+        if key in section:
+            value, line = section.pop(key), section.key_lines[key]
+            if key in top:
+                reader.error("duplicate", f"`{key}` stands both in `agent:` and beside it.", "Keep one.", line)
+                continue
+            top[key], top.key_lines[key] = value, line
+    prompts = top.get("prompts")
+    if isinstance(prompts, LocatedMap):
+        style = top.get("orchestrator")
+        if not isinstance(style, LocatedMap):
+            style = LocatedMap()
+            style.key_lines = {}
+        for name in ("text_rules", "voice_rules"):
+            if name in prompts and name not in style:
+                style[name], style.key_lines[name] = prompts.pop(name), prompts.key_lines[name]
+        if style:
+            top["orchestrator"] = style
+            top.key_lines.setdefault("orchestrator", prompts.line)
+        if not prompts:
+            del top["prompts"]
+    style = top.get("orchestrator")
+    if isinstance(style, LocatedMap):
+        for name in StyleOptions.model_fields:
+            if isinstance(style.get(name), str):
+                rules = LocatedList(line.strip(" -") for line in style[name].splitlines() if line.strip(" -"))
+                rules.item_lines = [style.key_lines[name]] * len(rules)
+                style[name] = rules
+
+
+def _check_rules(top: LocatedMap, reader: Reader) -> None:
+    """Say plainly that a rule with ``: `` in it parses as a mapping, the commonest slip in this file."""
+    for rule, line in reader.items(top.get("rules"), "`rules`"):
+        if isinstance(rule, LocatedMap):
+            said = next(iter(rule), "")
+            message = f"The rule {said!r} is read as a mapping because it contains ': '."
+            reader.error("rule_is_mapping", message, "Put the whole rule in quotes.", line)
+        elif not isinstance(rule, str):
+            reader.error("type", "A rule must be text.", "Put it in quotes.", line)
+
+
+# --- integrations.yml --------------------------------------------------------------------------
+
+
+def _read_integrations(path: Path, environ: Mapping[str, str], problems: list[Problem]) -> Integrations | None:
+    opened = _open(path, "integrations", environ, problems)
+    if opened is None:
+        return None
+    top, reader = opened
+    before = len(problems)
+    for key in _UNUSED_INTEGRATION_KEYS:
+        if key in top:
+            reader.warn("unused", f"`{key}` is not acted on yet.", "", top.key_lines[key])
+            del top[key]
+    channels = reader.mapping(top.get("channels"), "`channels`")
+    for name in list(channels):
+        line = channels.key_lines[name]
+        if name not in Channels.model_fields:
+            near = did_you_mean(name, Channels.model_fields)
+            reader.warn("unknown_channel", f"There is no channel {name!r} here; it is ignored.", near, line)
+            del channels[name]
+        elif channels[name] is None:
+            del channels[name]
+        else:
+            _adapt_channel(reader.mapping(channels[name], f"`channels.{name}`", line), reader)
+    _fall_back_to_local_engines(top, reader)
+    options = _validate(Integrations, top, reader)
+    if options is not None:
+        _check_keys(options, top, environ, reader)
+    return None if any(p.severity is Severity.ERROR for p in problems[before:]) else options
+
+
+def _adapt_channel(channel: LocatedMap, reader: Reader) -> None:
+    """Turn the older keys of a channel into ``turn_taking`` options."""
+    turn = channel.get("turn_taking")
+    if not isinstance(turn, LocatedMap):
+        turn = LocatedMap()
+        turn.key_lines = {}
+
+    def put(key: str, value: Any, line: int) -> None:
+        if key not in turn:
+            turn[key], turn.key_lines[key] = value, line
+
+    if "interruptions" in channel:
+        line = channel.key_lines["interruptions"]
+        options = reader.mapping(channel.pop("interruptions"), "`interruptions`", line)
+        reader.unknown(options, ["enabled", "min_words"], "`interruptions`")
+        if "enabled" in options:
+            put("barge_in", options["enabled"], options.key_lines["enabled"])
+        if "min_words" in options:
+            put("min_words", options["min_words"], options.key_lines["min_words"])
+    if "silence_timeout" in channel:
+        put("silence_timeout_s", channel.pop("silence_timeout"), channel.key_lines["silence_timeout"])
+    for key, local in LOCAL_ENGINES.items():
+        if key in channel:
+            engine = channel.pop(key)
+            name = engine.get("name") if isinstance(engine, LocatedMap) else engine
+            if name != local:
+                message = f"There is no {key} engine {name!r} here; {local!r} is used instead."
+                reader.warn("engine_fallback", message, "", channel.key_lines[key])
+    for key in _UNUSED_CHANNEL_KEYS:
+        if key in channel:
+            reader.warn("unused", f"`{key}` is not acted on by this channel.", "", channel.key_lines[key])
+            del channel[key]
+    if turn:
+        channel["turn_taking"] = turn
+        channel.key_lines.setdefault("turn_taking", channel.line)
+
+
+def _fall_back_to_local_engines(top: LocatedMap, reader: Reader) -> None:
+    speech = top.get("speech")
+    if not isinstance(speech, LocatedMap):
+        return
+    for key, local in (("stt", "whisper"), ("tts", "piper")):
+        engine = speech.get(key)
+        if isinstance(engine, LocatedMap) and engine.get("name", local) != local:
+            message = f"There is no {key} engine {engine['name']!r} here; {local!r} is used with its defaults."
+            reader.warn("engine_fallback", message, "", engine.key_lines["name"])
+            del speech[key]
+
+
+def _check_keys(options: Integrations, top: LocatedMap, environ: Mapping[str, str], reader: Reader) -> None:
+    for index, llm in enumerate((options.llm, *options.llm.fallbacks)):
+        if llm.api_key_env and not environ.get(llm.api_key_env):
+            where: list[str | int] = (
+                ["llm", "api_key_env"] if index == 0 else ["llm", "fallbacks", index - 1, "api_key_env"]
+            )
+            message = f"The key of {llm.provider}/{llm.model} is missing: {llm.api_key_env} is not set."
+            reader.error("missing_key", message, f"Set {llm.api_key_env} in the environment.", line_of(top, where))
+
+
+# --- models ------------------------------------------------------------------------------------
+
+
+def _validate(model: type[Model], value: LocatedMap, reader: Reader, *, skip_missing: bool = False) -> Model | None:
+    try:
+        return model.model_validate(value)
+    except ValidationError as fault:
+        for error in fault.errors(include_url=False):
+            location, kind = error["loc"], error["type"]
+            where = ".".join(str(part) for part in location)
+            line = line_of(value, location)
+            if kind == "missing" and skip_missing:
+                continue
+            if kind == "extra_forbidden":
+                near = did_you_mean(str(location[-1]), _siblings(model, location[:-1]))
+                parent = where.rpartition(".")[0]
+                message = f"{f'`{parent}`' if parent else reader.path.name} has no key {str(location[-1])!r}."
+                known = ", ".join(sorted(_siblings(model, location[:-1])))
+                reader.error("unknown_key", message, near or f"Known keys: {known}.", line)
+            else:
+                reader.error(f"value.{kind}", f"`{where}`: {error['msg']}.", f"It is {error['input']!r}.", line)
+        return None
+
+
+def _siblings(model: type[BaseModel], location: tuple[str | int, ...]) -> list[str]:
+    """Names of the options that may stand at ``location``."""
+    current: type[BaseModel] = model
+    for part in location:
+        field = current.model_fields.get(str(part))
+        if field is None:
+            continue
+        inner = field.annotation
+        options = [inner, *getattr(inner, "__args__", ())]
+        current = next((o for o in options if isinstance(o, type) and issubclass(o, BaseModel)), current)
+    return list(current.model_fields)
