@@ -1,0 +1,116 @@
+"""A service whose calls only record what their wires deliver, behind the real server on a real port."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+
+from voice_agent.call.wire import Wire
+from voice_agent.channels.desk import CallRefused, CallRequest, Deliver, TextOutcome
+from voice_agent.config import ServerOptions
+from voice_agent.server import serve
+
+
+class RecordedInputs:
+    """`CallInputs` that keeps everything, and lets a test wait for it."""
+
+    def __init__(self) -> None:
+        self.heard = bytearray()
+        self.chunks: list[bytes] = []
+        self.texts: list[str] = []
+        self.keys: list[str] = []
+        self.positions: list[float] = []
+
+    def hear(self, pcm: bytes) -> None:
+        assert pcm, "a wire hands over no empty audio"
+        assert len(pcm) % 2 == 0, "a wire hands over whole samples"
+        self.heard += pcm
+        self.chunks.append(pcm)
+
+    def type_text(self, text: str) -> None:
+        self.texts.append(text)
+
+    def press_key(self, digit: str) -> None:
+        self.keys.append(digit)
+
+    def played(self, ms: float) -> None:
+        self.positions.append(ms)
+
+
+@dataclass
+class Line:
+    """One call as the near side sees it. ``ended`` is set with what `Wire.run` returned."""
+
+    request: CallRequest
+    wire: Wire
+    inputs: RecordedInputs
+    ended: asyncio.Future[str] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
+
+
+class RecordingDesk:
+    """`CallDesk` that puts callers through to a `Line` each."""
+
+    def __init__(self) -> None:
+        self.refuse: CallRefused | None = None
+        self.lines: list[Line] = []
+        self._new: asyncio.Queue[Line] = asyncio.Queue()
+
+    async def take(self, request: CallRequest, wire: Wire) -> None:
+        if self.refuse:
+            raise self.refuse
+        line = Line(request, wire, RecordedInputs())
+        self.lines.append(line)
+        self._new.put_nowait(line)
+        line.ended.set_result(await wire.run(line.inputs))
+
+    async def next_line(self) -> Line:
+        async with asyncio.timeout(5):
+            return await self._new.get()
+
+
+class NoTexts:
+    async def turn(
+        self, conversation_id: str, text: str, deliver: Deliver, *, intent: bool = False, channel: str = "text"
+    ) -> TextOutcome:
+        raise CallRefused("no_text", "There is no text here.")
+
+
+class RecordingService:
+    """The part of the service that the server sees."""
+
+    def __init__(self, calls: RecordingDesk | None = None, texts: object | None = None) -> None:
+        self.calls = calls or RecordingDesk()
+        self.texts = texts or NoTexts()
+        self.missing: tuple[str, ...] = ()
+        self.done: list[str] = []
+
+    async def start(self) -> None:
+        self.done.append("started")
+
+    async def drain(self, timeout_s: float) -> None:
+        self.done.append("drained")
+
+    async def aclose(self) -> None:
+        self.done.append("closed")
+
+
+@asynccontextmanager
+async def serving(service: object, options: ServerOptions | None = None) -> AsyncIterator[str]:
+    """Serve on a free port; yields ``127.0.0.1:PORT``."""
+    stop, ready = asyncio.Event(), asyncio.get_running_loop().create_future()
+    options = (options or ServerOptions()).model_copy(update={"port": 0})
+    async with asyncio.TaskGroup() as group:
+        group.create_task(serve(service, options, stop=stop, listening=ready.set_result))  # type: ignore[arg-type]
+        try:
+            yield f"127.0.0.1:{await ready}"
+        finally:
+            stop.set()
+
+
+async def until(condition: Callable[[], object], *, within_s: float = 5.0) -> None:
+    """Wait until ``condition()`` is true; fail when it takes too long."""
+    async with asyncio.timeout(within_s):
+        while not condition():  # noqa: ASYNC110 - any condition, not only ours to signal
+            await asyncio.sleep(0.005)

@@ -1,0 +1,103 @@
+"""What channels ask of the service: calls and text conversations to hand their callers to.
+
+Channels know wires; the dialogue behind them is the service's business. The service implements
+these Protocols, tests implement them with a few lines.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from voice_agent.call.wire import Wire
+
+
+@dataclass(frozen=True, slots=True)
+class CallRequest:
+    """A caller who wants to be connected.
+
+    Attributes:
+        conversation_id: Already validated (`identifiers`); a known one resumes.
+        channel: Channel name, as in `WireTraits.channel`.
+        events: Send tracker events as `EventMessage`.
+    """
+
+    conversation_id: str
+    channel: str
+    events: bool = False
+
+
+class CallRefused(Exception):
+    """The caller is not put through: the service warms, drains, is full, or the conversation is busy.
+
+    Attributes:
+        code: Stable identifier, such as ``busy``.
+        message: One sentence for the client.
+        retry: Whether trying again later may help.
+    """
+
+    def __init__(self, code: str, message: str, *, retry: bool = True) -> None:
+        super().__init__(message)
+        self.code, self.message, self.retry = code, message, retry
+
+
+class CallDesk(Protocol):
+    """Puts callers through to the agent."""
+
+    async def take(self, request: CallRequest, wire: Wire) -> None:
+        """Run one whole call on ``wire``; return when it is over and cleaned up.
+
+        Raises:
+            CallRefused: Before anything was done with ``wire``.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class TextPiece:
+    """A piece of the agent's reply. Messages of a turn are numbered from 0; pieces come in order."""
+
+    message: int
+    text: str
+    end: bool
+
+
+@dataclass(frozen=True, slots=True)
+class TextHangUp:
+    """The agent ends the conversation."""
+
+    reason: str
+
+
+TextItem = TextPiece | TextHangUp
+Deliver = Callable[[TextItem], Awaitable[None]]
+
+
+@dataclass(frozen=True, slots=True)
+class TextOutcome:
+    """How a text turn ended."""
+
+    turn_id: str
+    status: Literal["completed", "cancelled", "error"]
+
+
+class TextDesk(Protocol):
+    """Runs the dialogue without audio."""
+
+    async def turn(
+        self, conversation_id: str, text: str, deliver: Deliver, *, intent: bool = False, channel: str = "text"
+    ) -> TextOutcome:
+        """Run one turn; turns of one conversation run one after the other, in the order they came.
+
+        Each item counts as heard once ``deliver`` has returned. When the task is cancelled or
+        ``deliver`` raises, the client is gone: the turn is cancelled, the reply is recorded as far as
+        it was delivered, and the exception goes on.
+
+        Args:
+            intent: ``text`` is a shell's own message such as ``/session_start``.
+
+        Raises:
+            CallRefused: The service warms, drains, is full, or the conversation is on a call.
+        """
+        ...

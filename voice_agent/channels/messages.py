@@ -1,0 +1,143 @@
+"""The JSON messages of our own wires, both ways. Pure text in, typed messages out, and the reverse."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from voice_agent.call.wire import (
+    ErrorMessage,
+    EventMessage,
+    MarkMessage,
+    MetricsMessage,
+    TranscriptMessage,
+    WireMessage,
+)
+
+MAX_TEXT = 2000
+"""Characters of one typed utterance."""
+KEYS = "0123456789*#ABCD"
+
+
+@dataclass(frozen=True, slots=True)
+class TypedText:
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    digit: str
+
+
+@dataclass(frozen=True, slots=True)
+class Played:
+    """The far end has played this much of the current reply, in milliseconds."""
+
+    ms: float
+
+
+@dataclass(frozen=True, slots=True)
+class CallerHangUp:
+    pass
+
+
+ClientMessage = TypedText | Key | Played | CallerHangUp
+
+
+class BadMessage(Exception):
+    """A client's message cannot be used. Carries what is told to the client; never repeats its words."""
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code, self.message = code, message
+
+
+def decode(text: str) -> ClientMessage:
+    """Read one text message of a client.
+
+    Raises:
+        BadMessage: It is no JSON object, of an unknown type, or one of its fields is wrong.
+    """
+    try:
+        body = json.loads(text)
+    except (ValueError, RecursionError):
+        raise BadMessage("not_json", "A text message must be a JSON object.") from None
+    if not isinstance(body, dict):
+        raise BadMessage("not_json", "A text message must be a JSON object.")
+    kind = body.get("type")
+    read = _READERS.get(kind) if isinstance(kind, str) else None
+    if read is None:
+        raise BadMessage("unknown_message", f'"type" must be one of {", ".join(_READERS)}.')
+    return read(body)
+
+
+def _typed(body: Mapping[str, Any]) -> TypedText:
+    text = body.get("text")
+    if not isinstance(text, str) or not text.strip():
+        raise BadMessage("bad_message", '"text" must be a string that is not empty.')
+    if len(text) > MAX_TEXT:
+        raise BadMessage("bad_message", f'"text" may have at most {MAX_TEXT} characters.')
+    return TypedText(text.strip())
+
+
+def _key(body: Mapping[str, Any]) -> Key:
+    digit = body.get("digit")
+    if not isinstance(digit, str) or len(digit) != 1 or digit.upper() not in KEYS:
+        raise BadMessage("bad_message", f'"digit" must be one of {KEYS}.')
+    return Key(digit.upper())
+
+
+def _played(body: Mapping[str, Any]) -> Played:
+    ms = body.get("ms")
+    if isinstance(ms, bool) or not isinstance(ms, int | float) or not math.isfinite(ms) or not 0 <= ms <= 86_400_000:
+        raise BadMessage("bad_message", '"ms" must be a number of milliseconds from 0 to 86400000.')
+    return Played(float(ms))
+
+
+def _hang_up(body: Mapping[str, Any]) -> CallerHangUp:
+    return CallerHangUp()
+
+
+_READERS: dict[str, Callable[[Mapping[str, Any]], ClientMessage]] = {
+    "text": _typed,
+    "dtmf": _key,
+    "played": _played,
+    "hangup": _hang_up,
+}
+
+
+def encode(message: WireMessage) -> str:
+    """Write one message for a client."""
+    match message:
+        case TranscriptMessage(role, text, final, heard):
+            body: dict[str, Any] = {"type": "transcript", "role": role, "text": text, "final": final}
+            if heard is not None:
+                body["heard"] = heard
+        case MarkMessage(name):
+            body = {"type": "mark", "name": name}
+        case EventMessage(event):
+            body = {"type": "event", "event": event}
+        case MetricsMessage(turn_id, timeline):
+            body = {"type": "metrics", "turn_id": turn_id, "timeline": timeline}
+        case ErrorMessage(code, text):
+            body = {"type": "error", "code": code, "message": text}
+    return json.dumps(body, ensure_ascii=False, default=_plain)
+
+
+def _plain(value: Any) -> Any:
+    """Events hold read-only mappings and tuples; anything stranger is shown as text."""
+    return dict(value) if isinstance(value, Mapping) else str(value)
+
+
+def ready(conversation_id: str, rate: int) -> str:
+    return json.dumps({"type": "ready", "conversation": conversation_id, "rate": rate})
+
+
+CLEAR = json.dumps({"type": "clear"})
+
+
+def hang_up(reason: str) -> str:
+    return json.dumps({"type": "hangup", "reason": reason})

@@ -1,0 +1,203 @@
+"""Text by HTTP: ``POST /v1/conversations/{id}/messages``, answered as JSON or as server-sent events.
+
+The body is ``{"text": "…"}``, or ``{"intent": "/session_start"}`` for what a shell says by itself.
+A client that goes away cancels its turn.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any
+
+from fastapi import APIRouter, Request
+from fastapi.responses import JSONResponse, Response
+from starlette.types import Receive, Scope, Send
+
+from voice_agent.channels import identifiers
+from voice_agent.channels.desk import CallRefused, Deliver, TextDesk, TextHangUp, TextItem, TextOutcome, TextPiece
+from voice_agent.channels.messages import MAX_TEXT
+
+CHANNEL = "text"
+MAX_BODY_BYTES = 16 * 1024
+INTENTS = ("/session_start", "/silence")
+SEND_TIMEOUT_S = 10.0
+"""A client that takes nothing of its answer for this long is gone."""
+
+
+class BadRequest(Exception):
+    """A request cannot be used; becomes ``{code, message}``."""
+
+    def __init__(self, status: int, code: str, message: str) -> None:
+        super().__init__(message)
+        self.status, self.code, self.message = status, code, message
+
+
+class ClientGone(Exception):
+    """The client closed its connection, or takes nothing any more."""
+
+
+@dataclass(frozen=True, slots=True)
+class TextRequest:
+    conversation_id: str
+    text: str
+    intent: bool
+
+
+def error(status: int, code: str, message: str) -> JSONResponse:
+    """Every error of the HTTP interface looks like this."""
+    return JSONResponse({"code": code, "message": message}, status)
+
+
+def router(desk: TextDesk) -> APIRouter:
+    routes = APIRouter()
+
+    @routes.post("/v1/conversations/{conversation_id}/messages", response_model=None)
+    async def post_message(conversation_id: str, request: Request) -> Response:
+        try:
+            asked = _parse(conversation_id, await _body(request))
+        except BadRequest as bad:
+            return error(bad.status, bad.code, bad.message)
+        if "text/event-stream" in request.headers.get("accept", ""):
+            return _EventStream(desk, asked)
+        return await _whole_answer(desk, asked, request)
+
+    return routes
+
+
+async def _body(request: Request) -> bytes:
+    body = b""
+    async for chunk in request.stream():
+        body += chunk
+        if len(body) > MAX_BODY_BYTES:
+            raise BadRequest(413, "too_large", f"The body may have at most {MAX_BODY_BYTES} bytes.")
+    return body
+
+
+def _parse(conversation_id: str, body: bytes) -> TextRequest:
+    if not identifiers.is_conversation_id(conversation_id):
+        raise BadRequest(422, "bad_conversation", f"The conversation id must be {identifiers.RULE}.")
+    try:
+        given = json.loads(body)
+    except (ValueError, RecursionError):
+        given = None
+    if not isinstance(given, dict) or len({"text", "intent"} & given.keys()) != 1:
+        raise BadRequest(400, "bad_body", 'The body must be a JSON object with either "text" or "intent".')
+    if "intent" in given:
+        if given["intent"] not in INTENTS:
+            raise BadRequest(422, "bad_intent", f'"intent" must be one of {", ".join(INTENTS)}.')
+        return TextRequest(conversation_id, given["intent"], intent=True)
+    text = given["text"]
+    if not isinstance(text, str) or not text.strip() or len(text) > MAX_TEXT:
+        raise BadRequest(422, "bad_text", f'"text" must be a string of 1 to {MAX_TEXT} characters.')
+    return TextRequest(conversation_id, text.strip(), intent=False)
+
+
+class _Transcript:
+    """Collects a turn's items into whole messages."""
+
+    def __init__(self) -> None:
+        self.messages: list[str] = []
+        self.hang_up: str | None = None
+
+    async def deliver(self, item: TextItem) -> None:
+        if isinstance(item, TextHangUp):
+            self.hang_up = item.reason
+            return
+        while len(self.messages) <= item.message:
+            self.messages.append("")
+        self.messages[item.message] += item.text
+
+    def summary(self, asked: TextRequest, outcome: TextOutcome) -> dict[str, Any]:
+        return {
+            "conversation": asked.conversation_id,
+            "turn_id": outcome.turn_id,
+            "status": outcome.status,
+            "messages": [text for text in self.messages if text],
+            "hang_up": self.hang_up,
+        }
+
+
+async def _attended(receive: Callable[[], Awaitable[Any]], work: Awaitable[TextOutcome]) -> TextOutcome:
+    """Await ``work`` while its client stays connected; cancel it when the client goes.
+
+    Raises:
+        ClientGone: The client went first.
+    """
+
+    async def watch() -> None:
+        while (await receive())["type"] != "http.disconnect":
+            pass
+        raise ClientGone
+
+    try:
+        async with asyncio.TaskGroup() as group:
+            watcher = group.create_task(watch(), name="rest.watch")
+            outcome = await work
+            watcher.cancel()
+    except* ClientGone:
+        raise ClientGone from None
+    except* CallRefused as refused:
+        raise refused.exceptions[0] from None
+    return outcome
+
+
+async def _whole_answer(desk: TextDesk, asked: TextRequest, request: Request) -> Response:
+    transcript = _Transcript()
+    try:
+        turn = desk.turn(asked.conversation_id, asked.text, transcript.deliver, intent=asked.intent, channel=CHANNEL)
+        outcome = await _attended(request.receive, turn)
+    except CallRefused as refusal:
+        return _refused(refusal)
+    except ClientGone:
+        return Response(status_code=499)
+    return JSONResponse(transcript.summary(asked, outcome))
+
+
+def _refused(refusal: CallRefused) -> JSONResponse:
+    response = error(503 if refusal.retry else 409, refusal.code, refusal.message)
+    if refusal.retry:
+        response.headers["retry-after"] = "1"
+    return response
+
+
+_EVENT_HEADERS = [(b"content-type", b"text/event-stream; charset=utf-8"), (b"cache-control", b"no-store")]
+
+
+class _EventStream(Response):
+    """Server-sent events: ``delta{message,text}`` as the reply arises, then ``done{…}`` or ``error{code,message}``."""
+
+    def __init__(self, desk: TextDesk, asked: TextRequest) -> None:
+        super().__init__(media_type="text/event-stream")
+        self._desk, self._asked = desk, asked
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        transcript = _Transcript()
+
+        async def emit(event: str, data: Any, more: bool = True) -> None:
+            body = f"event: {event}\ndata: {json.dumps(data, ensure_ascii=False)}\n\n".encode()
+            try:
+                async with asyncio.timeout(SEND_TIMEOUT_S):
+                    await send({"type": "http.response.body", "body": body, "more_body": more})
+            except (TimeoutError, OSError):
+                raise ClientGone from None
+
+        async def deliver(item: TextItem) -> None:
+            await transcript.deliver(item)
+            if isinstance(item, TextPiece) and item.text:
+                await emit("delta", {"message": item.message, "text": item.text})
+
+        await send({"type": "http.response.start", "status": 200, "headers": _EVENT_HEADERS})
+        try:
+            outcome = await _attended(receive, self._turn(deliver))
+            await emit("done", transcript.summary(self._asked, outcome), more=False)
+        except CallRefused as refusal:
+            await emit("error", {"code": refusal.code, "message": refusal.message}, more=False)
+        except ClientGone:
+            return
+
+    def _turn(self, deliver: Deliver) -> Awaitable[TextOutcome]:
+        asked = self._asked
+        return self._desk.turn(asked.conversation_id, asked.text, deliver, intent=asked.intent, channel=CHANNEL)

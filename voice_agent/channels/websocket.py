@@ -1,0 +1,132 @@
+"""The plain WebSocket channel: ``/ws?rate=&conversation=&token=&events=1&metrics=1``.
+
+An ASGI application. Who may come in is decided by the `Doorkeeper` before the upgrade; what is
+wrong with a request after that is said once in JSON, and the socket closed with a policy code.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable, MutableMapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import parse_qsl
+
+from voice_agent.call.wire import ErrorMessage
+from voice_agent.channels import identifiers, messages
+from voice_agent.channels.desk import CallDesk, CallRefused, CallRequest
+from voice_agent.channels.websocket_wire import CHANNEL, POLICY_VIOLATION, Receive, Send, WebSocketWire
+
+log = logging.getLogger(__name__)
+
+RATES = (8000, 16000, 24000, 48000)
+DEFAULT_RATE = 16000
+TRY_AGAIN_LATER = 1013
+MAX_MESSAGE_BYTES = 64 * 1024
+"""For the server's protocol layer, which closes the socket with 1009 on anything bigger."""
+
+Scope = MutableMapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Denial:
+    """Why a request is turned away, with the HTTP status that says so."""
+
+    status: int
+    code: str
+    message: str
+
+
+Doorkeeper = Callable[[Scope], Denial | None]
+"""Judges a connection by its headers, query and peer. None lets it in."""
+
+
+@dataclass(frozen=True, slots=True)
+class CallParameters:
+    """What a caller may choose in the query."""
+
+    rate: int
+    conversation_id: str
+    events: bool
+    metrics: bool
+
+
+class BadParameter(Exception):
+    """A query parameter cannot be used."""
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code, self.message = code, message
+
+
+def read_parameters(query: bytes) -> CallParameters:
+    """Read the query string of an upgrade request.
+
+    Raises:
+        BadParameter: The rate is none of `RATES`, or the conversation id breaks its rule.
+    """
+    given = dict(parse_qsl(query.decode("latin-1"), keep_blank_values=True))
+    rate = given.get("rate", str(DEFAULT_RATE))
+    if rate not in map(str, RATES):
+        raise BadParameter("bad_rate", f'"rate" must be one of {", ".join(map(str, RATES))}.')
+    conversation = given.get("conversation") or identifiers.new_conversation_id()
+    if not identifiers.is_conversation_id(conversation):
+        raise BadParameter("bad_conversation", f'"conversation" must be {identifiers.RULE}.')
+    return CallParameters(int(rate), conversation, given.get("events") == "1", given.get("metrics") == "1")
+
+
+class WebSocketChannel:
+    """ASGI application for the path ``/ws``."""
+
+    def __init__(self, desk: CallDesk, doorkeeper: Doorkeeper) -> None:
+        self._desk, self._doorkeeper = desk, doorkeeper
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if denial := self._doorkeeper(scope):
+            log.warning("connection refused: %s", denial.code)
+            await deny(send, denial)
+            return
+        await receive()  # websocket.connect
+        try:
+            await self._answer(scope, receive, send)
+        except OSError:
+            log.debug("the caller left during the handshake")
+
+    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await send({"type": "websocket.accept"})
+        try:
+            chosen = read_parameters(scope["query_string"])
+        except BadParameter as error:
+            await _turn_away(send, error.code, error.message, POLICY_VIOLATION)
+            return
+        wire = WebSocketWire(
+            receive,
+            send,
+            conversation_id=chosen.conversation_id,
+            rate=chosen.rate,
+            events=chosen.events,
+            metrics=chosen.metrics,
+        )
+        try:
+            await self._desk.take(CallRequest(chosen.conversation_id, CHANNEL, chosen.events), wire)
+        except CallRefused as refusal:
+            code = TRY_AGAIN_LATER if refusal.retry else POLICY_VIOLATION
+            await _turn_away(send, refusal.code, refusal.message, code)
+        else:
+            await wire.close()
+
+
+async def deny(send: Send, denial: Denial) -> None:
+    """Answer an upgrade request with an HTTP error and a JSON body."""
+    body = json.dumps({"code": denial.code, "message": denial.message}).encode()
+    headers = [(b"content-type", b"application/json")]
+    if denial.status == 401:
+        headers.append((b"www-authenticate", b"Bearer"))
+    await send({"type": "websocket.http.response.start", "status": denial.status, "headers": headers})
+    await send({"type": "websocket.http.response.body", "body": body})
+
+
+async def _turn_away(send: Send, code: str, message: str, close_code: int) -> None:
+    await send({"type": "websocket.send", "text": messages.encode(ErrorMessage(code, message))})
+    await send({"type": "websocket.close", "code": close_code, "reason": code})

@@ -1,0 +1,316 @@
+"""One caller's WebSocket: PCM in binary messages both ways, JSON in text messages beside it.
+
+Works on the two callables of an ASGI connection, so that an audio frame costs one dictionary and
+one await between the network and the call. Reader and writer are the only tasks that touch them.
+
+What leaves, in order; control overtakes audio::
+
+    send_audio ─▶ ┌─────────────────────────────┐
+    send ───────▶ │ outbox: frames and messages │ ─▶ writer ─▶ socket      the outbox holds OUTBOX_AUDIO_S
+    clear ══════▶ └─ drops frames, goes first ──┘                          at most; the oldest frame goes
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any
+
+from voice_agent.audio.frames import FRAME_MS, SAMPLE_RATE
+from voice_agent.audio.resample import Resampler
+from voice_agent.call.wire import (
+    CallInputs,
+    ErrorMessage,
+    EventMessage,
+    MarkMessage,
+    MetricsMessage,
+    WireMessage,
+    WireTraits,
+)
+from voice_agent.channels import messages
+from voice_agent.channels.intake import Intake
+from voice_agent.channels.limits import TokenBucket
+from voice_agent.telemetry.metrics import AUDIO_DROPPED
+
+log = logging.getLogger(__name__)
+
+CHANNEL = "websocket"
+OUTBOX_AUDIO_S = 2.0
+"""Agent audio kept for a client that reads too slowly; older audio is dropped."""
+OUTBOX_MESSAGES = 1000
+"""JSON messages kept for such a client; one more and it counts as gone."""
+STUCK_S = 10.0
+"""A client that takes nothing for this long while its outbox overflows is gone."""
+CLOSE_S = 2.0
+"""Limit on saying goodbye to a socket."""
+ERRORS = (5.0, 0.5)
+"""Error messages a client can provoke: at once, and per second after that."""
+MESSAGES = (50.0, 20.0)
+"""Text or empty messages a client may send: at once, and per second after that."""
+FLOOD = 500
+"""Messages beyond that limit after which the client is hung up on."""
+NORMAL_CLOSURE, POLICY_VIOLATION = 1000, 1008
+
+_FRAME_S = FRAME_MS / 1000
+_OUTBOX_FRAMES = int(OUTBOX_AUDIO_S / _FRAME_S)
+
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+
+
+class WebSocketWire:
+    """Implements `voice_agent.call.wire.Wire` on an accepted ASGI WebSocket."""
+
+    def __init__(
+        self,
+        receive: Receive,
+        send: Send,
+        *,
+        conversation_id: str,
+        rate: int = SAMPLE_RATE,
+        events: bool = False,
+        metrics: bool = False,
+    ) -> None:
+        """Must be made on the running loop. ``rate`` is samples per second on the wire, both ways."""
+        self._receive, self._send_asgi = receive, send
+        self._unwanted = tuple(t for t, wanted in ((EventMessage, events), (MetricsMessage, metrics)) if not wanted)
+        self._loop = asyncio.get_running_loop()
+        now = self._loop.time()
+        self._intake = Intake(rate, now)
+        self._outgoing = Resampler(SAMPLE_RATE, rate) if rate != SAMPLE_RATE else None
+        self._errors = TokenBucket(*ERRORS, now)
+        self._controls = TokenBucket(*MESSAGES, now)
+        self._refused_messages = 0
+        self._dropped_s = 0.0
+        self._reports_position = False
+        # Each item is the ASGI message itself: {"bytes": …} for audio, {"text": …} for JSON, or a close.
+        self._outbox: deque[dict[str, Any]] = deque([_text(messages.ready(conversation_id, rate))])
+        self._queued_frames = 0
+        self._plays_until = now
+        self._blocked_since: float | None = None
+        self._writer_sleeps: asyncio.Future[None] | None = None
+        self._backlog = asyncio.Event()
+        self._over: asyncio.Future[str] = self._loop.create_future()
+        self._closing = False
+        self._close_sent = False
+
+    @property
+    def traits(self) -> WireTraits:
+        """Positions are reported once the client has begun to: a client need not."""
+        return WireTraits(CHANNEL, reports_position=self._reports_position)
+
+    # The two directions
+
+    async def run(self, call: CallInputs) -> str:
+        async with asyncio.TaskGroup() as group:
+            tasks = [
+                group.create_task(self._read(call), name="websocket.read"),
+                group.create_task(self._write(), name="websocket.write"),
+                group.create_task(self._catch_up(call), name="websocket.catch-up"),
+            ]
+            try:
+                return await asyncio.shield(self._over)
+            finally:
+                self._end("disconnected")
+                for task in tasks:
+                    task.cancel()
+
+    async def close(self) -> None:
+        """Close the socket after `run`, whatever ended it. Bounded; never raises for a socket that is gone."""
+        self._end("closed")
+        if self._close_sent:
+            return
+        self._close_sent = True
+        code = POLICY_VIOLATION if self._refused_messages > FLOOD else NORMAL_CLOSURE
+        try:
+            async with asyncio.timeout(CLOSE_S):
+                await self._send_asgi({"type": "websocket.close", "code": code})
+        except (OSError, RuntimeError, TimeoutError):
+            log.debug("the socket was gone before its close")
+
+    async def _read(self, call: CallInputs) -> None:
+        intake, receive, now = self._intake, self._receive, self._loop.time
+        while True:
+            message = await receive()
+            data = message.get("bytes")
+            if data:
+                pcm = intake.push(data, now())
+                if pcm:
+                    call.hear(pcm)
+                if intake.waiting:
+                    await self._hold_back()
+            elif message["type"] != "websocket.receive":
+                self._end("disconnected")
+                return
+            else:
+                self._control(message.get("text") or "", call)
+
+    async def _hold_back(self) -> None:
+        """Audio came faster than real time. Once some was dropped, say so, and read this client more slowly."""
+        self._backlog.set()
+        dropped_s = self._intake.dropped_s - self._dropped_s
+        if not dropped_s:
+            return
+        AUDIO_DROPPED.labels(channel=CHANNEL).inc(dropped_s)
+        if not self._dropped_s:
+            self._complain("audio_too_fast", "Audio must come in real time; some of it was dropped.")
+        self._dropped_s += dropped_s
+        await asyncio.sleep(_FRAME_S)
+
+    def _control(self, text: str, call: CallInputs) -> None:
+        """Act on a text message; an empty binary message counts as one that is no JSON."""
+        if not self._controls.take(1, self._loop.time()):
+            self._refused_messages += 1
+            self._complain("too_many_messages", "Too many messages; some were ignored.")
+            if self._refused_messages > FLOOD:
+                self._end("disconnected")
+            return
+        try:
+            message = messages.decode(text)
+        except messages.BadMessage as error:
+            self._complain(error.code, error.message)
+            return
+        match message:
+            case messages.TypedText(words):
+                call.type_text(words)
+            case messages.Key(digit):
+                call.press_key(digit)
+            case messages.Played(ms):
+                self._reports_position = True
+                call.played(ms)
+            case messages.CallerHangUp():
+                self._end("hang_up")
+
+    async def _catch_up(self, call: CallInputs) -> None:
+        """Hand over audio that came faster than real time, when its time has come."""
+        while True:
+            await self._backlog.wait()
+            self._backlog.clear()
+            while (wait_s := self._intake.wait_s(self._loop.time())) is not None:
+                await asyncio.sleep(wait_s)
+                if pcm := self._intake.release(self._loop.time()):
+                    call.hear(pcm)
+
+    async def _write(self) -> None:
+        outbox, send = self._outbox, self._send_asgi
+        try:
+            while True:
+                while outbox:
+                    item = outbox.popleft()
+                    if "bytes" in item:
+                        self._queued_frames -= 1
+                    elif item["type"] == "websocket.close":
+                        self._close_sent = True
+                    await send(item)
+                    self._blocked_since = None
+                    if self._close_sent:
+                        self._end("closed")
+                        return
+                self._writer_sleeps = self._loop.create_future()
+                await self._writer_sleeps
+        except (OSError, RuntimeError):
+            # The far end went while we sent: ASGI servers raise OSError, some of them RuntimeError.
+            self._end("disconnected")
+
+    # What the call asks of its wire
+
+    def send_audio(self, frame: bytes) -> None:
+        if self._closing:
+            return
+        if self._outgoing is not None:
+            frame = self._outgoing.push(frame)
+        now = self._loop.time()
+        self._plays_until = (self._plays_until if self._plays_until > now else now) + _FRAME_S
+        self._queue_audio(frame, now)
+
+    def clear(self) -> None:
+        if self._closing:
+            return
+        if self._outgoing is not None:
+            self._outgoing.flush()
+        # Marks stood for audio that will not be played: sent now they would claim it had been.
+        kept = [item for item in self._outbox if "bytes" not in item and "mark" not in item]
+        self._outbox.clear()
+        self._outbox.append(_text(messages.CLEAR))
+        self._outbox.extend(kept)
+        self._queued_frames = 0
+        self._plays_until = self._loop.time()
+        self._wake()
+
+    def send(self, message: WireMessage) -> None:
+        if self._closing or isinstance(message, self._unwanted):
+            return
+        if len(self._outbox) - self._queued_frames >= OUTBOX_MESSAGES:
+            log.warning("the client takes no messages; it counts as gone")
+            self._end("disconnected")
+            return
+        item = _text(messages.encode(message))
+        if isinstance(message, MarkMessage):
+            item["mark"] = True
+        self._outbox.append(item)
+        self._wake()
+
+    async def drain(self, timeout_s: float) -> bool:
+        """True once all audio has left and, at the speed of speech, has been played."""
+        if self._outgoing is not None and (rest := self._outgoing.flush()):
+            self._queue_audio(rest, self._loop.time())
+        deadline = self._loop.time() + timeout_s
+        while not self._over.done():
+            now = self._loop.time()
+            unplayed_s = self._plays_until - now
+            if not self._queued_frames and unplayed_s <= 0:
+                return True
+            if now >= deadline:
+                return False
+            await asyncio.wait({self._over}, timeout=min(max(unplayed_s, _FRAME_S), deadline - now))
+        return False
+
+    async def hang_up(self, reason: str) -> None:
+        if not self._closing:
+            self._closing = True
+            self._outbox.append(_text(messages.hang_up(reason)))
+            self._outbox.append({"type": "websocket.close", "code": NORMAL_CLOSURE})
+            self._wake()
+        await asyncio.wait({self._over}, timeout=CLOSE_S)
+        self._end("closed")
+
+    # Inner workings
+
+    def _queue_audio(self, frame: bytes, now: float) -> None:
+        if not frame:
+            return
+        self._outbox.append({"type": "websocket.send", "bytes": frame})
+        self._queued_frames += 1
+        if self._queued_frames > _OUTBOX_FRAMES:
+            self._drop_oldest(now)
+        self._wake()
+
+    def _drop_oldest(self, now: float) -> None:
+        index = next(i for i, item in enumerate(self._outbox) if "bytes" in item)
+        del self._outbox[index]
+        self._queued_frames -= 1
+        if self._blocked_since is None:
+            self._blocked_since = now
+        elif now - self._blocked_since > STUCK_S:
+            log.warning("the client took no audio for %.0f s; it counts as gone", STUCK_S)
+            self._end("disconnected")
+
+    def _complain(self, code: str, text: str) -> None:
+        if self._errors.take(1, self._loop.time()):
+            self.send(ErrorMessage(code, text))
+
+    def _wake(self) -> None:
+        if self._writer_sleeps is not None and not self._writer_sleeps.done():
+            self._writer_sleeps.set_result(None)
+
+    def _end(self, reason: str) -> None:
+        """End the run, once; later reasons do not count."""
+        self._closing = True
+        if not self._over.done():
+            self._over.set_result(reason)
+
+
+def _text(body: str) -> dict[str, Any]:
+    return {"type": "websocket.send", "text": body}

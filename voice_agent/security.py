@@ -1,0 +1,107 @@
+"""Who may talk to the service: the API key, and which web pages a browser may come from.
+
+On loopback no key is needed, but every web page in the user's browser can reach loopback too. So an
+``Origin`` must be the service's own host or an allowed one, and without a key the ``Host`` must be
+a loopback name (else a page could point its own name at 127.0.0.1).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import ipaddress
+import os
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import parse_qsl, urlsplit
+
+from voice_agent.channels.websocket import Denial
+from voice_agent.config import ServerOptions
+from voice_agent.diagnostics import RemediableError
+
+OPEN_PATHS = frozenset({"/healthz", "/readyz"})
+"""Probes need no key; they tell nothing about calls."""
+MIN_KEY_LENGTH = 16
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a host name or address, as written in a URL, stays on this machine."""
+    name = host.strip("[]").rstrip(".").lower()
+    if name == "localhost" or name.endswith(".localhost"):
+        return True
+    try:
+        return ipaddress.ip_address(name).is_loopback
+    except ValueError:
+        return False
+
+
+def api_key(options: ServerOptions, environment: Mapping[str, str] = os.environ) -> str | None:
+    """Return the key callers must present, or None when the service is only on loopback without one.
+
+    Raises:
+        RemediableError: The service would listen beyond loopback without a key, or the key is too short to be one.
+    """
+    key = environment.get(options.api_key_env, "")
+    if not key and not is_loopback(options.host):
+        raise RemediableError(
+            f"Listening on {options.host} would let anyone who reaches this machine place calls.",
+            f"Set {options.api_key_env} to a key that callers must present, or listen on 127.0.0.1.",
+        )
+    if key and len(key) < MIN_KEY_LENGTH:
+        raise RemediableError(
+            f"The key in {options.api_key_env} is shorter than {MIN_KEY_LENGTH} characters.",
+            "Make one with: openssl rand -hex 24",
+        )
+    return key or None
+
+
+class Gate:
+    """Judges each HTTP request and WebSocket upgrade by its ASGI scope. Fails closed."""
+
+    def __init__(self, key: str | None, allowed_origins: tuple[str, ...] = ()) -> None:
+        self._key_digest = None if key is None else _digest(key)
+        self._origins = frozenset(origin.rstrip("/").lower() for origin in allowed_origins)
+        self._hosts = frozenset(urlsplit(origin).netloc for origin in self._origins)
+
+    def __call__(self, scope: Mapping[str, Any]) -> Denial | None:
+        """Return why the request is turned away, or None."""
+        headers = {name: value.decode("latin-1") for name, value in scope["headers"]}
+        try:
+            return self._judge(headers, scope)
+        except ValueError:
+            return Denial(400, "bad_header", "Host or Origin is malformed.")
+
+    def _judge(self, headers: Mapping[bytes, str], scope: Mapping[str, Any]) -> Denial | None:
+        host, origin = headers.get(b"host", "").lower(), headers.get(b"origin", "").lower()
+        if self._key_digest is None and not (is_loopback(_name(host)) or host in self._hosts):
+            return Denial(403, "wrong_host", "This service answers only under a loopback name.")
+        if origin and not self._is_own(origin, host):
+            return Denial(403, "wrong_origin", "Pages of this origin may not connect; see server.allowed_origins.")
+        if scope["path"] not in OPEN_PATHS and not self._has_key(headers.get(b"authorization", ""), scope):
+            return Denial(401, "unauthorized", "A valid API key is required.")
+        return None
+
+    def _is_own(self, origin: str, host: str) -> bool:
+        return origin in self._origins or (bool(host) and urlsplit(origin).netloc == host)
+
+    def _has_key(self, authorization: str, scope: Mapping[str, Any]) -> bool:
+        if self._key_digest is None:
+            return True
+        scheme, _, presented = authorization.partition(" ")
+        if scheme.lower() != "bearer":
+            presented = ""
+        if not presented and scope["type"] == "websocket":
+            # Browsers cannot set headers on a WebSocket.
+            query = parse_qsl(scope["query_string"].decode("latin-1"))
+            presented = next((value for name, value in query if name == "token"), "")
+        return hmac.compare_digest(_digest(presented.strip()), self._key_digest)
+
+
+def _digest(key: str) -> bytes:
+    # Digests have one length, so that the comparison tells nothing of the key's.
+    return hashlib.sha256(key.encode()).digest()
+
+
+def _name(host: str) -> str:
+    """The name in a ``Host`` header, without its port."""
+    return urlsplit(f"//{host}").hostname or ""
