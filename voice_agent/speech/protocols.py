@@ -45,10 +45,14 @@ class Voicing:
     Attributes:
         voiced: The frame belongs to confirmed speech.
         level_dbfs: Root mean square of the frame, in dB relative to full scale (-96 … 0).
+        earlier_frames: On the first frame of a stretch of speech: how many frames just before it are
+            known by now to be speech as well. A counter of voice adds them, so that the time a
+            detector takes to be sure is not taken from the caller's voice.
     """
 
     voiced: bool
     level_dbfs: float
+    earlier_frames: int = 0
 
 
 class VoiceDetector(Protocol):
