@@ -54,12 +54,16 @@ class Heard:
     frames: list[tuple[float, bytes]] = field(default_factory=list)
     messages: list[dict[str, Any]] = field(default_factory=list)
     cleared: int = 0
+    flowing: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set once the caller's audio has been coming for a while."""
 
 
 @dataclass
 class ScriptedAgent:
     url: str
     calls: list[Heard] = field(default_factory=list)
+    answered: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set by the first call."""
 
 
 @contextlib.asynccontextmanager
@@ -69,14 +73,14 @@ async def scripted_agent(script: Script | None = None) -> AsyncIterator[Scripted
     agent = ScriptedAgent("")
 
     async def refuse(connection: ServerConnection, request: Any) -> Any:
-        query = parse_qs(urlsplit(request.path).query)
-        if script.token is not None and query.get("token") != [script.token]:
+        if script.token is not None and request.headers.get("Authorization") != f"Bearer {script.token}":
             return connection.respond(401, "who is there?\n")
         return None
 
     async def handle(connection: ServerConnection) -> None:
         heard = Heard()
         agent.calls.append(heard)
+        agent.answered.set()
         with contextlib.suppress(ConnectionClosed):
             await _Call(connection, script, heard).run()
 
@@ -123,6 +127,8 @@ class _Call:
                     return
                 continue
             self.heard.frames.append((self.loop.time(), message))
+            if len(self.heard.frames) == 20:
+                self.heard.flowing.set()
             samples = np.frombuffer(message, "<i2").astype(np.float64)
             if 20 * np.log10(np.sqrt(np.mean(samples**2)) / 32768 + 1e-9) > VOICE_DBFS:
                 voiced, silent = voiced + FRAME_S, 0.0

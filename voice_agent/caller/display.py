@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -14,29 +12,19 @@ from voice_agent.caller.session import Closed, Happening, Opened, TurnMoment
 from voice_agent.caller.verdict import figures
 from voice_agent.caller.wire import AgentHangUp, Fault, Ready, TurnTimeline, Words
 
-STEPS: tuple[tuple[str, tuple[str, ...]], ...] = (
-    ("endpoint", ("endpoint",)),
-    ("transcript", ("stt_final", "transcript")),
-    ("first token", ("first_token",)),
-    ("first sentence", ("first_sentence",)),
-    ("first audio", ("first_audio",)),
-)
-"""Instants of a turn that are shown, as offsets from the end of the caller's speech: name, and keys in the message."""
+STEPS = {
+    "endpoint": "endpoint",
+    "transcript": "stt_final",
+    "first token": "first_token",
+    "first text": "first_text",
+    "first audio": "first_audio",
+}
+"""Instants of a turn that are shown, as offsets from the end of the caller's speech: name, and key in the message."""
 
-INTERRUPTION: tuple[tuple[str, tuple[str, ...]], ...] = (
-    ("pause", ("pause", "paused")),
-    ("decision", ("decision", "barge_in_decision")),
-    ("cancel", ("cancel", "cancelled")),
-)
-"""The same for a turn that was interrupted, as offsets from the onset of the interruption."""
+INTERRUPTION = {"pause": "pause", "decision": "decision", "cancel": "cancel"}
+"""The same for a turn that was spoken over, as offsets from the caller's onset."""
 
-ONSET = ("barge_in_onset", "onset")
-SPEECH_END = ("speech_end",)
-
-
-def instant(instants: Mapping[str, float], names: Sequence[str]) -> float | None:
-    """Return the first of ``names`` that the agent's timeline holds."""
-    return next((instants[name] for name in names if name in instants), None)
+SPEECH_END, ONSET = "speech_end", "barge_in_onset"
 
 
 def heard_text(said: Said) -> Text:
@@ -106,12 +94,11 @@ class Display:
 
     def _print_instants(self, at: float, turn: TurnWords) -> None:
         text = Text()
-        end, onset = instant(turn.instants, SPEECH_END), instant(turn.instants, ONSET)
-        for origin, steps in ((end, STEPS), (onset, INTERRUPTION)):
-            for name, keys in steps:
-                value = instant(turn.instants, keys)
-                if origin is not None and value is not None:
-                    text.append(f"  {name} ", style="dim").append(f"{value - origin:+.2f}", style="cyan")
+        for origin, steps in ((SPEECH_END, STEPS), (ONSET, INTERRUPTION)):
+            for name, key in steps.items():
+                if origin in turn.instants and key in turn.instants:
+                    since = turn.instants[key] - turn.instants[origin]
+                    text.append(f"  {name} ", style="dim").append(f"{since:+.2f}", style="cyan")
         if text:
             self._print(at, "", "", Text("agent's own account:", style="dim").append_text(text))
 

@@ -42,7 +42,7 @@ _MARKS = {
     "endpoint": ("#7048c6", "D", 4.5),
     "transcript": ("#3b82c4", "o", 5),
     "first token": ("#e07b00", "^", 5),
-    "first sentence": ("#a8710a", "s", 5),
+    "first text": ("#a8710a", "s", 5),
     "first audio": ("#12876b", ">", 5),
     "pause": ("#64748b", "|", 9),
     "decision": ("#d0312d", "D", 4.5),

@@ -8,7 +8,7 @@ from enum import Enum
 from math import ceil
 from typing import Any
 
-from voice_agent.caller.display import INTERRUPTION, ONSET, SPEECH_END, STEPS, instant
+from voice_agent.caller.display import INTERRUPTION, ONSET, SPEECH_END, STEPS
 
 ROW_S = 24.0
 """Longest stretch of the call in one row; longer calls continue below, at the same scale."""
@@ -57,7 +57,7 @@ class Mark:
     kind: str
 
 
-MARK_KINDS = (*(name for name, _ in STEPS), *(name for name, _ in INTERRUPTION))
+MARK_KINDS = (*STEPS, *INTERRUPTION)
 """In the order in which they are stacked, so that marks close in time do not cover each other."""
 
 
@@ -158,12 +158,9 @@ def _add_spans(layout: Layout, turn: Mapping[str, Any]) -> None:
 
 def _marks(instants: Mapping[str, float], offset: float) -> list[Mark]:
     # Without an end of speech or an onset the instants are a greeting's: they say nothing that the sound does not.
-    found = []
-    for origin, steps in ((SPEECH_END, STEPS), (ONSET, INTERRUPTION)):
-        if instant(instants, origin) is None:
-            continue
-        for name, keys in steps:
-            value = instant(instants, keys)
-            if value is not None:
-                found.append(Mark(value + offset, name))
-    return found
+    return [
+        Mark(instants[key] + offset, name)
+        for origin, steps in ((SPEECH_END, STEPS), (ONSET, INTERRUPTION))
+        for name, key in steps.items()
+        if origin in instants and key in instants
+    ]

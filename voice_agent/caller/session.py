@@ -18,10 +18,21 @@ from voice_agent.caller.lines import SpokenLine
 from voice_agent.caller.microphone import Microphone
 from voice_agent.caller.playout import PlayoutBuffer
 from voice_agent.caller.recording import NoRecording
-from voice_agent.caller.wire import AgentAudio, AgentHangUp, CallerWire, Clear, Fault, Ready, WireItem
+from voice_agent.caller.wire import (
+    AgentAudio,
+    AgentHangUp,
+    CallerWire,
+    Clear,
+    ConnectionFailed,
+    Fault,
+    Ready,
+    WireItem,
+)
 
 MAX_CALL_S = 1800.0
 """Longest call that is placed."""
+
+_TURNED_AWAY_REMEDY = "If the service is full, call again later; otherwise mend what it names."
 
 MAX_FAULTS = 50
 """Faults kept per call; a wire that sends nothing but garbage does not fill the memory."""
@@ -98,7 +109,7 @@ class Session:
         self._microphone = Microphone(rate)
         self._conversation = Conversation(lines, patience, self._note_moment)
         self._started = 0.0
-        self._connected = True
+        self._connected, self._ready = True, False
         self.outcome = CallOutcome(self._conversation)
         """What came of it so far; whole when `run` has returned, and still true when it was cancelled."""
 
@@ -110,7 +121,7 @@ class Session:
         """Place the call and see it through. Cancelling hangs up first.
 
         Raises:
-            ConnectionFailed: The call could not be placed.
+            ConnectionFailed: The call could not be placed, or was not taken.
         """
         loop = asyncio.get_running_loop()
         dialled = loop.time()
@@ -124,8 +135,16 @@ class Session:
                 await self._converse()
             finally:
                 await self._wire.hang_up()
+        if self._connected_in_vain():
+            raise ConnectionFailed(f"The call was not taken: {self.outcome.faults[-1].message}", _TURNED_AWAY_REMEDY)
         self._observe(self._now(), Closed(self.outcome.left_because or "the caller hung up"))
         return self.outcome
+
+    def _connected_in_vain(self) -> bool:
+        """Turned away after the connection was open: an error and the end, before the agent was ready or heard."""
+        outcome = self.outcome
+        left = outcome.conversation.ending is Ending.AGENT_LEFT
+        return left and bool(outcome.faults) and not self._ready and not outcome.conversation.speech.stretches
 
     def _now(self) -> float:
         return asyncio.get_running_loop().time() - self._started
@@ -167,6 +186,7 @@ class Session:
             self._playout.clear()
             self._conversation.clear(now)
         elif isinstance(item, Ready):
+            self._ready = True
             self.outcome.conversation_id = item.conversation
             if item.rate is not None and item.rate != self._rate:
                 self.outcome.left_because = f"it speaks at {item.rate} Hz, {self._rate} Hz were asked for"

@@ -55,7 +55,12 @@ class WebSocketWire:
         try:
             async with asyncio.timeout(CONNECT_TIMEOUT_S):
                 self._connection = await connect(
-                    url, proxy=proxy, compression=None, max_size=MAX_MESSAGE_BYTES, close_timeout=HANG_UP_TIMEOUT_S
+                    url,
+                    additional_headers=_credentials(self._destination),
+                    proxy=proxy,
+                    compression=None,
+                    max_size=MAX_MESSAGE_BYTES,
+                    close_timeout=HANG_UP_TIMEOUT_S,
                 )
         except TimeoutError as error:
             raise ConnectionFailed(
@@ -125,9 +130,16 @@ def address(destination: Destination) -> str:
     query = dict(parse_qsl(parts.query)) | {"rate": str(destination.rate), "metrics": "1"}
     if destination.conversation:
         query["conversation"] = destination.conversation
-    if destination.token:
-        query["token"] = destination.token
     return urlunsplit(parts._replace(query=urlencode(query)))
+
+
+def _credentials(destination: Destination) -> dict[str, str]:
+    # In a header rather than in the address: addresses end up in logs.
+    if not destination.token:
+        return {}
+    if not (destination.token.isascii() and destination.token.isprintable()):
+        raise ConnectionFailed("The key holds characters that no header can carry.", "Check --token.")
+    return {"Authorization": f"Bearer {destination.token}"}
 
 
 def read_audio(pcm: bytes) -> WireItem:
