@@ -82,7 +82,7 @@ class RecordingService:
 
     def __init__(self, calls: RecordingDesk | None = None, texts: object | None = None) -> None:
         self.calls = calls or RecordingDesk()
-        self.texts = texts or NoTexts()
+        self.texts = NoTexts() if texts is None else texts
         self.missing: tuple[str, ...] = ()
         self.done: list[str] = []
 

@@ -137,10 +137,8 @@ async def _attended(receive: Callable[[], Awaitable[Any]], work: Awaitable[TextO
             watcher = group.create_task(watch(), name="rest.watch")
             outcome = await work
             watcher.cancel()
-    except* ClientGone:
-        raise ClientGone from None
-    except* CallRefused as refused:
-        raise refused.exceptions[0] from None
+    except ExceptionGroup as faults:
+        raise faults.exceptions[0] from None
     return outcome
 
 

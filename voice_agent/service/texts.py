@@ -1,0 +1,192 @@
+"""Conversations without audio: one turn at a time each, cancelled when their client goes.
+
+request 1   ├── turn ──┤ commit
+request 2      waits    ├── turn ──x client gone: turn cancelled, delivered text committed
+request 3                 waits     ├── turn ──┤
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import uuid
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass, field
+
+from voice_agent.channels.desk import CallRefused, Deliver, TextHangUp, TextOutcome, TextPiece
+from voice_agent.dialogue.cancellation import CancelReason, CancelToken
+from voice_agent.dialogue.reply import Conversation, HangUp, HeardReply, InputKind, ReplyItem, TurnResult, UserInput
+from voice_agent.service.readiness import Readiness
+from voice_agent.telemetry.logging import bind
+
+log = logging.getLogger(__name__)
+
+MAX_OPEN = 1000
+"""Conversations kept open at once; the one idle for longest is closed for a new one."""
+IDLE_S = 1800.0
+"""An open conversation without a turn for this long is closed; its id opens it again."""
+MAX_TURNS = 8
+"""Turns of one conversation that may run and wait."""
+CANCEL_S = 3.0
+"""Limit on the end of a turn whose client is gone; the turn's own grace windows lie within."""
+
+Open = Callable[[str, str], Conversation]
+"""``open(conversation_id, channel)``."""
+
+
+@dataclass(eq=False)
+class _Entry:
+    conversation: Conversation
+    used_at: float
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+    turns: int = 0
+    """Turns that run or wait."""
+
+    @contextlib.asynccontextmanager
+    async def waiting(self) -> AsyncIterator[None]:
+        """Wait for the turns that came before."""
+        if self.turns >= MAX_TURNS:
+            raise CallRefused("too_many_turns", "Too many messages of this conversation wait already.")
+        self.turns += 1
+        try:
+            async with self.lock:
+                yield
+        finally:
+            self.turns -= 1
+            self.used_at = asyncio.get_running_loop().time()
+
+
+class TextConversations:
+    """Implements `voice_agent.channels.desk.TextDesk`.
+
+    Args:
+        is_on_call: Whether a call holds this conversation; text then stays out of it.
+    """
+
+    def __init__(self, open_conversation: Open, readiness: Readiness, is_on_call: Callable[[str], bool]) -> None:
+        self._open, self._readiness, self._is_on_call = open_conversation, readiness, is_on_call
+        self._entries: dict[str, _Entry] = {}
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    async def turn(
+        self, conversation_id: str, text: str, deliver: Deliver, *, intent: bool = False, channel: str = "text"
+    ) -> TextOutcome:
+        self._check(conversation_id)
+        user = UserInput(text, InputKind.INTENT if intent else InputKind.TEXT)
+        with bind(conversation=conversation_id):
+            while True:
+                entry = await self._entry(conversation_id, channel)
+                async with entry.waiting():
+                    # The turn before this one may have ended the conversation: then open it anew.
+                    if self._entries.get(conversation_id) is not entry:
+                        continue
+                    turn = _TextTurn(entry.conversation, deliver)
+                    result = await turn.run(user)
+                    if turn.hung_up:
+                        await self._close(conversation_id, "completed")
+                    return TextOutcome(result.turn_id, result.status.value)
+
+    async def release(self, conversation_id: str) -> None:
+        """Let go of a conversation that goes on as a call.
+
+        Raises:
+            CallRefused: A text turn of it runs right now.
+        """
+        entry = self._entries.get(conversation_id)
+        if entry and entry.turns:
+            raise CallRefused("conversation_busy", "This conversation is in the middle of a text turn.")
+        await self._close(conversation_id, "moved")
+
+    async def close_idle(self) -> None:
+        """Close conversations that nobody has used for `IDLE_S`."""
+        long_ago = asyncio.get_running_loop().time() - IDLE_S
+        for conversation_id in [c for c, e in self._entries.items() if not e.turns and e.used_at < long_ago]:
+            await self._close(conversation_id, "idle")
+
+    async def aclose(self) -> None:
+        for conversation_id in list(self._entries):
+            await self._close(conversation_id, "shutdown")
+
+    def _check(self, conversation_id: str) -> None:
+        if not self._readiness.is_ready:
+            raise CallRefused("not_ready", f"Not ready: {', '.join(self._readiness.missing)}.")
+        if self._is_on_call(conversation_id):
+            raise CallRefused("conversation_busy", "This conversation is on a call.", retry=False)
+
+    async def _entry(self, conversation_id: str, channel: str) -> _Entry:
+        if entry := self._entries.get(conversation_id):
+            return entry
+        if len(self._entries) >= MAX_OPEN:
+            await self._make_room()
+        now = asyncio.get_running_loop().time()
+        return self._entries.setdefault(conversation_id, _Entry(self._open(conversation_id, channel), now))
+
+    async def _make_room(self) -> None:
+        idle = [(entry.used_at, name) for name, entry in self._entries.items() if not entry.turns]
+        if not idle:
+            raise CallRefused("full", "Too many conversations are open.")
+        await self._close(min(idle)[1], "idle")
+
+    async def _close(self, conversation_id: str, outcome: str) -> None:
+        if entry := self._entries.pop(conversation_id, None):
+            await entry.conversation.close(outcome)
+
+
+class _TextTurn:
+    """One turn: hands its items to the client as they arise, and commits what was handed over."""
+
+    def __init__(self, conversation: Conversation, deliver: Deliver) -> None:
+        self._conversation, self._deliver = conversation, deliver
+        self._items: asyncio.Queue[ReplyItem | None] = asyncio.Queue()
+        self._delivered: list[str] = []
+        self._undelivered: list[str] = []
+        self.hung_up = False
+
+    def emit(self, item: ReplyItem) -> None:
+        """`ReplySink`."""
+        self._items.put_nowait(item)
+
+    async def run(self, user: UserInput) -> TurnResult:
+        turn_id, cancel = uuid.uuid4().hex[:12], CancelToken()
+        with bind(turn=turn_id):
+            try:
+                async with asyncio.TaskGroup() as group:
+                    work = group.create_task(self._work(user, turn_id, cancel), name="text.turn")
+                    try:
+                        await self._hand_over()
+                    except BaseException:
+                        # The client is gone. The turn ends by its own token, so that it ends as cancelled.
+                        cancel.cancel(CancelReason.DISCONNECTED)
+                        await asyncio.wait({work}, timeout=CANCEL_S)
+                        raise
+            except ExceptionGroup as faults:
+                raise faults.exceptions[0] from None
+            finally:
+                self._commit(turn_id)
+        return work.result()
+
+    async def _work(self, user: UserInput, turn_id: str, cancel: CancelToken) -> TurnResult:
+        try:
+            return await self._conversation.turn(user, turn_id=turn_id, sink=self, cancel=cancel)
+        finally:
+            self._items.put_nowait(None)
+
+    async def _hand_over(self) -> None:
+        while (item := await self._items.get()) is not None:
+            if isinstance(item, HangUp):
+                self.hung_up = True
+                await self._deliver(TextHangUp(item.reason))
+                continue
+            self._undelivered.append(item.text)
+            await self._deliver(TextPiece(item.message, item.text, item.end))
+            self._delivered.append(self._undelivered.pop())
+
+    def _commit(self, turn_id: str) -> None:
+        while not self._items.empty():
+            item = self._items.get_nowait()
+            if item is not None and not isinstance(item, HangUp):
+                self._undelivered.append(item.text)
+        self._conversation.commit_reply(turn_id, HeardReply("".join(self._delivered), "".join(self._undelivered)))
