@@ -1,0 +1,84 @@
+"""Does the caller want the floor? Stage one pauses on voice, stage two decides on words, stop words or duration.
+
+::
+
+    agent   ▇▇▇▇▇▇▇▇▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▇▇▇▇▇▇▇      not confirmed: resumes at the cut word
+    caller        ▒▒▒▒▒▒▒▒▁▁▁▁▁▁▁▁▁▁▁
+                  └┤ onset_ms         │
+                   └ PAUSE            └ RESUME after false_interruption_ms of silence
+
+    agent   ▇▇▇▇▇▇▇▇▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁
+    caller        ▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒
+                   └ PAUSE      └ CONFIRM (two words, a stop word, or min_voice_ms)
+"""
+
+from __future__ import annotations
+
+from enum import Enum, auto
+
+from voice_agent.call.vocabulary import ENGLISH, Vocabulary, words
+from voice_agent.config import TurnTaking
+
+WORDS_PENDING_MS = 300
+"""How much longer than `TurnTaking.min_voice_ms` voice may last while its words are being recognised."""
+BACKCHANNEL_FACTOR = 2
+"""Voice that is known to be a backchannel must last this much longer to take the floor."""
+
+
+class Decision(Enum):
+    WAIT = auto()
+    PAUSE = auto()
+    CONFIRM = auto()
+    RESUME = auto()
+
+
+class Words(Enum):
+    """What the words of an utterance mean while a turn exists."""
+
+    NONE = auto()
+    BACKCHANNEL = auto()
+    FEW = auto()
+    """Fewer words than interrupt: answered after the reply."""
+    INTERRUPTION = auto()
+
+
+def weigh(text: str, min_words: int, vocabulary: Vocabulary = ENGLISH) -> Words:
+    """Judge the words of one utterance that was spoken while a turn existed."""
+    if not words(text):
+        return Words.NONE
+    content = vocabulary.content(text)
+    if len(content) >= min_words or vocabulary.has_stop(text):
+        return Words.INTERRUPTION
+    return Words.FEW if content else Words.BACKCHANNEL
+
+
+class BargeIn:
+    """Decides on one utterance of the caller while agent audio is audible. Make a new one per utterance."""
+
+    def __init__(self, options: TurnTaking, vocabulary: Vocabulary = ENGLISH) -> None:
+        self._options = options
+        self._vocabulary = vocabulary
+        self._known: Words | None = None
+
+    def on_voice(self, voice_ms: int, *, words_pending: bool) -> Decision:
+        """Judge the voice so far, in milliseconds; ``words_pending``: a recognition is under way."""
+        limit = self._options.min_voice_ms
+        if self._known is Words.BACKCHANNEL:
+            limit *= BACKCHANNEL_FACTOR
+        elif words_pending and self._known is None:
+            limit += WORDS_PENDING_MS
+        if voice_ms >= limit:
+            return Decision.CONFIRM
+        return Decision.PAUSE if voice_ms >= self._options.barge_in_onset_ms else Decision.WAIT
+
+    def on_words(self, text: str) -> Decision:
+        """Judge the words so far (a partial or the whole)."""
+        self._known = weigh(text, self._options.min_words, self._vocabulary)
+        return Decision.CONFIRM if self._known is Words.INTERRUPTION else Decision.WAIT
+
+    def on_silence(self, silence_ms: int, *, words_pending: bool) -> Decision:
+        """Judge the silence since the last voice. Words on their way are waited for, up to the longest endpoint."""
+        limit = self._options.false_interruption_ms
+        if words_pending:
+            limit = max(limit, self._options.max_endpoint_ms)
+        return Decision.RESUME if silence_ms >= limit else Decision.WAIT

@@ -1,0 +1,283 @@
+"""One live call: its parts, its task group, its end.
+
+::
+
+    wire ─▶ ears ─▶ arbiter ─▶ turns ─▶ dialogue
+      ▲              (floor)      │
+      └──── playout ◀── mouth ◀───┘
+
+After `Call.run` has returned, no task, timer or reference of the call is left.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Coroutine
+from dataclasses import dataclass
+from typing import Any
+
+from voice_agent.call.arbiter import Arbiter
+from voice_agent.call.clock import MediaClock
+from voice_agent.call.ears import Ears
+from voice_agent.call.floor import Event, Floor, State
+from voice_agent.call.keys import KeyBuffer
+from voice_agent.call.mouth import Mouth
+from voice_agent.call.playout import Playout
+from voice_agent.call.recorder import Recorder
+from voice_agent.call.timeline import Times
+from voice_agent.call.turn import Entry
+from voice_agent.call.turns import TurnRunner
+from voice_agent.call.watchdog import Watchdog
+from voice_agent.call.wire import Wire
+from voice_agent.config import TurnTaking
+from voice_agent.dialogue.cancellation import CancelReason, CancelToken, TurnCancelled, race
+from voice_agent.dialogue.reply import SESSION_START, Conversation, InputKind
+from voice_agent.speech.protocols import Recognizer, Voice, VoiceDetector
+from voice_agent.telemetry.logging import bind
+
+log = logging.getLogger(__name__)
+
+MAX_TYPED = 4000
+"""Characters of one typed utterance; the rest is cut."""
+TURN_SHARE = 0.6
+"""Share of `TurnTaking.close_timeout_s` that a turn may use to finish after a hang-up; the rest is for what follows."""
+TEARDOWN_GRACE_S = 0.3
+_OUTCOMES = {
+    CancelReason.HANG_UP: "disconnected",
+    CancelReason.DISCONNECTED: "disconnected",
+    CancelReason.TIMEOUT: "timeout",
+    CancelReason.SHUTDOWN: "completed",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class CallOutcome:
+    """How a call ended.
+
+    Attributes:
+        outcome: ``completed`` (by the agent or the service), ``disconnected`` (by the caller or the
+            connection), ``timeout`` or ``failed``.
+        reason: More exactly: ``caller_hang_up``, ``connection_lost``, ``media_timeout``, ``max_duration``,
+            ``shutdown``, ``internal_error``, or the reason the agent hung up with.
+        seconds: Length of the call.
+        turns: Turns that were run.
+    """
+
+    outcome: str
+    reason: str
+    seconds: float
+    turns: int
+
+
+class Call:
+    """One call. Implements `CallInputs` for its wire. Construct it on the event loop, then `run` it once."""
+
+    def __init__(
+        self,
+        *,
+        call_id: str,
+        conversation: Conversation,
+        wire: Wire,
+        voice: Voice,
+        recognizer: Recognizer,
+        detector: VoiceDetector,
+        options: TurnTaking,
+        clock: MediaClock,
+        resumed: bool = False,
+        recorder: Recorder | None = None,
+        strict: bool = False,
+    ) -> None:
+        """Args: ``resumed``: no greeting, the conversation goes on. ``strict``: illegal floor transitions raise."""
+        loop = asyncio.get_running_loop()
+        self._id, self._conversation, self._wire, self._options = call_id, conversation, wire, options
+        self._resumed, self._recorder = resumed, recorder
+        self._times = Times(loop.time, loop.time())
+        self._floor = Floor(strict=strict)
+        self._keys = KeyBuffer()
+        playout = Playout(wire, clock, loop.time, lead_ms=options.lead_ms, fade_ms=options.fade_ms, recorder=recorder)
+        self._runner = TurnRunner(call_id, conversation, wire, options, self._times, self._agent_hangs_up)
+        self._arbiter = Arbiter(self._floor, self._runner, conversation, wire, options, self._times)
+        self._ears = Ears(detector, recognizer, options, clock, loop.time, self._arbiter)
+        self._mouth = Mouth(
+            wire, voice, playout, self._times, grace_s=options.grace_ms / 1000, on_started=self._arbiter.audio_started
+        )
+        self._runner.attach(self._mouth, self._arbiter)
+        self._arbiter.attach(self._ears, self._mouth)
+        self._other_inputs = 0
+        self._deaf = False
+        self._ending: tuple[str, str] | None = None
+        self._ended = asyncio.Event()
+        self._closing_at = 0.0
+
+    @property
+    def call_id(self) -> str:
+        return self._id
+
+    @property
+    def conversation_id(self) -> str:
+        return self._conversation.id
+
+    @property
+    def channel(self) -> str:
+        return self._wire.traits.channel
+
+    @property
+    def state(self) -> State:
+        """Whose moment it is."""
+        return self._floor.state
+
+    @property
+    def seconds(self) -> float:
+        """Age of the call."""
+        return self._times.since()
+
+    # CallInputs
+
+    def hear(self, pcm: bytes) -> None:
+        """Caller audio, canonical PCM, any length."""
+        if self._ending is not None:
+            return
+        if self._recorder is not None:
+            self._recorder.caller(pcm, self._times.now())
+        try:
+            self._ears.hear(pcm)
+        except Exception:
+            # Once per call: a broken detector would say the same fifty times a second.
+            if not self._deaf:
+                self._deaf = True
+                log.exception("caller audio could not be processed")
+
+    def type_text(self, text: str) -> None:
+        """A typed utterance; blank ones are ignored."""
+        self._other_inputs += 1
+        text = text.strip()[:MAX_TYPED]
+        if text and self._ending is None:
+            self._arbiter.typed(text, InputKind.TEXT)
+
+    def press_key(self, digit: str) -> None:
+        """One key. Keys stop the agent like words; they are answered once the entry is complete."""
+        self._other_inputs += 1
+        if self._ending is not None:
+            return
+        entry = self._keys.press(digit, self._times.now())
+        if entry is not None:
+            self._arbiter.typed(entry, InputKind.DTMF)
+        elif self._keys:
+            self._arbiter.interrupt()
+
+    def played(self, ms: float) -> None:
+        """The far end has played this much of the current reply."""
+        self._other_inputs += 1
+        turn = self._runner.current
+        if turn is not None and not turn.closed:
+            turn.ledger.acked(ms, self._times.now())
+
+    # Life and end
+
+    def end(self, reason: CancelReason) -> None:
+        """End the call now. Safe in every state, any number of times."""
+        self._finish(reason, reason.value)
+
+    async def run(self) -> CallOutcome:
+        """Carry the call to its end. Never raises for anything a caller, engine, tool or wire does."""
+        with bind(call=self._id, conversation=self._conversation.id):
+            try:
+                await self._run_parts()
+            except Exception:
+                log.exception("the call failed")
+                self._finish(CancelReason.SHUTDOWN, "internal_error", outcome="failed")
+                await self._bounded(self._wire.hang_up("internal_error"), "hang_up", TEARDOWN_GRACE_S * 2)
+            finally:
+                self._finish(CancelReason.SHUTDOWN, "shutdown")
+                await self._close_conversation()
+        assert self._ending is not None
+        outcome, reason = self._ending
+        return CallOutcome(outcome, reason, self._times.since(), self._runner.ended)
+
+    async def _run_parts(self) -> None:
+        watchdog = Watchdog(
+            self._runner,
+            self._arbiter,
+            self._mouth,
+            self._keys,
+            self._options,
+            self._times,
+            signs_of_life=lambda: self._ears.frames + self._other_inputs,
+            end=self._finish,
+        )
+        parts: list[tuple[str, Coroutine[Any, Any, None]]] = [
+            ("wire", self._carry_wire()),
+            ("turns", self._runner.run()),
+            ("mouth", self._mouth.run()),
+            ("ears", self._ears.run()),
+            ("watchdog", watchdog.run()),
+        ]
+        if self._recorder is not None:
+            parts.append(("recorder", self._recorder.run()))
+        if not self._resumed:
+            self._runner.inbox.add(Entry(SESSION_START))
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(part, name=f"call.{name}") for name, part in parts]
+            await self._ended.wait()
+            await self._wind_down()
+            for task in tasks:
+                task.cancel()
+
+    async def _carry_wire(self) -> None:
+        """Run the wire. Its end is the end of the call, whatever it is."""
+        reason = "disconnected"
+        try:
+            reason = (await race(self._wire.run(self), CancelToken(), name="wire", grace_s=TEARDOWN_GRACE_S)).value
+        except Exception:
+            log.exception("the wire failed")
+        hung_up = reason == "hang_up"
+        self._finish(
+            CancelReason.HANG_UP if hung_up else CancelReason.DISCONNECTED,
+            "caller_hang_up" if hung_up else "connection_lost",
+        )
+
+    def _agent_hangs_up(self, reason: str) -> None:
+        self._finish(CancelReason.HANG_UP, reason, outcome="completed")
+
+    def _finish(self, cancel: CancelReason, reason: str, outcome: str | None = None) -> None:
+        """The point of no return, taken once: silence, commit what was heard, cancel the turn."""
+        if self._ending is not None:
+            return
+        self._ending = (outcome or _OUTCOMES[cancel], reason)
+        self._closing_at = self._times.now()
+        self._arbiter.on(Event.ENDED)
+        self._runner.inbox.close()
+        self._runner.cancel(cancel)
+        self._runner.hurry(self._options.close_timeout_s * TURN_SHARE)
+        self._ears.close()
+        self._ended.set()
+
+    async def _wind_down(self) -> None:
+        """Hang up and let the turn finish, both within their shares of the closing time."""
+        assert self._ending is not None
+        await self._bounded(self._wire.hang_up(self._ending[1]), "hang_up", TEARDOWN_GRACE_S * 2)
+        grace_s = self._options.grace_ms / 1000
+        left = self._closing_at + self._options.close_timeout_s * TURN_SHARE + grace_s - self._times.now()
+        await self._bounded(self._runner.idle(), "last_turn", max(0.0, left))
+        if self._recorder is not None:
+            await self._bounded(self._recorder.close(), "recorder", TEARDOWN_GRACE_S * 2)
+
+    async def _close_conversation(self) -> None:
+        assert self._ending is not None
+        limit = self._closing_at + self._options.close_timeout_s - self._times.now()
+        shortest = self._options.close_timeout_s * (1 - TURN_SHARE) / 2
+        await self._bounded(self._conversation.close(self._ending[0]), "conversation_close", max(limit, shortest))
+
+    async def _bounded(self, work: Coroutine[Any, Any, Any], name: str, limit_s: float) -> None:
+        """Run ``work`` for at most ``limit_s``; a fault is logged, never raised."""
+        token = CancelToken()
+        timer = asyncio.get_running_loop().call_later(limit_s, token.cancel, CancelReason.TIMEOUT)
+        try:
+            await race(work, token, name=name, grace_s=TEARDOWN_GRACE_S)
+        except TurnCancelled:
+            log.warning("%s did not finish within %.1f s", name, limit_s)
+        except Exception:
+            log.exception("%s failed", name)
+        finally:
+            timer.cancel()

@@ -1,0 +1,212 @@
+"""What of a reply was played: text spans beside audio spans, and the position the caller has heard.
+
+One ledger per turn. Positions are samples of the turn's audio (16 kHz), instants are seconds of one clock::
+
+    text      "Your balance is fifty dollars. "      "Anything else?"
+    pieces    ├──────────────────────────────┤       ├─────────────┤
+    audio     0 ───────────────▲────▲─────────────────────────────▶
+                           heard    released
+                               └────┘ on the way: at most what the wall clock has not yet played
+
+Audio released counts as heard when the wall clock has had the time to play it, or, where the wire
+acknowledges playout, when it did so as well. What was cleared was not heard.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from voice_agent.audio.frames import FRAME_SAMPLES, SAMPLE_RATE
+from voice_agent.dialogue.reply import HeardReply
+from voice_agent.speech.protocols import Speech, TextSpan
+
+ACK_HORIZON_S = 0.5
+"""How far playout is extrapolated from the last acknowledged position."""
+ACK_TAIL_S = 1.0
+"""How long after the wall clock an acknowledging wire may confirm the last sample."""
+_FRAME_S = FRAME_SAMPLES / SAMPLE_RATE
+
+
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """``text`` starts at character ``start`` of the reply and sounds from sample ``first`` for ``length`` samples."""
+
+    text: str
+    start: int
+    first: int
+    length: int
+    spans: Sequence[TextSpan]
+    spoken: bool
+    protected: bool
+
+    def heard_until(self, position: int) -> int:
+        """Return how many characters were heard at ``position``, cut between words."""
+        if position >= self.first + self.length:
+            return len(self.text)
+        into = position - self.first
+        if self.spans:
+            end = max((s.end for s in self.spans if into * 2 >= s.first + s.last), default=0)
+        else:
+            end = len(self.text) * max(0, into) // max(1, self.length)
+            end = end if end <= 0 else self.text.rfind(" ", 0, end + 1) + 1
+        while 0 < end < len(self.text) and not self.text[end].isspace() and not self.text[end - 1].isspace():
+            end += 1
+        return end
+
+    def word_start(self, position: int) -> int:
+        """Return the sample at which the word that sounds at ``position`` begins, on a frame boundary."""
+        into = position - self.first
+        starts = [s.first for s in self.spans if s.first <= into < s.last]
+        into = starts[-1] if starts else into
+        return self.first + into // FRAME_SAMPLES * FRAME_SAMPLES
+
+
+class PlayoutLedger:
+    """The ledger of one turn.
+
+    Args:
+        reports_position: The wire acknowledges playout; what it has not acknowledged was not heard.
+    """
+
+    def __init__(self, *, reports_position: bool = False) -> None:
+        self._reports = reports_position
+        self._text = ""
+        self._cursor = 0
+        self._pieces: list[_Piece] = []
+        self._length = 0
+        self._released = 0
+        self._play_until = 0.0
+        self._highest = 0
+        self._acked: tuple[int, float] | None = None
+        self._stream = self._stream_base = self._content_base = 0
+        self._cleared = False
+        self._committed = False
+
+    @property
+    def text(self) -> str:
+        """All text of the reply so far, spoken or not."""
+        return self._text
+
+    @property
+    def length(self) -> int:
+        """Samples of audio known so far, whole frames per piece."""
+        return self._length
+
+    @property
+    def released(self) -> int:
+        """Position up to which audio was handed to the wire."""
+        return self._released
+
+    @property
+    def play_until(self) -> float:
+        """When the wall clock will have played what was released."""
+        return self._play_until
+
+    @property
+    def committed(self) -> bool:
+        return self._committed
+
+    def said(self, text: str) -> None:
+        """The dialogue said this much more."""
+        self._text += text
+
+    def append(self, speech: Speech, samples: int, *, protected: bool = False) -> None:
+        """Audio for the next piece of text; ``samples`` is its length as it will be released (padded to frames)."""
+        found = self._text.find(speech.text, self._cursor)
+        start = found if found >= 0 else min(self._cursor, len(self._text))
+        text = speech.text if found >= 0 else ""
+        self._cursor = start + len(text)
+        length = min(samples, len(speech.pcm) // 2)
+        self._pieces.append(_Piece(text, start, self._length, length, speech.spans, not speech.failed, protected))
+        self._length += samples
+
+    def release(self, now: float) -> None:
+        """One frame went to the wire."""
+        if self._play_until < now:
+            self._play_until = now
+        self._play_until += _FRAME_S
+        self._released += FRAME_SAMPLES
+        self._stream += FRAME_SAMPLES
+        self._cleared = False
+
+    def ahead(self, now: float) -> float:
+        """Return how many seconds of released audio the wall clock has not yet played."""
+        return max(0.0, self._play_until - now)
+
+    def acked(self, ms: float, now: float) -> None:
+        """The far end has played ``ms`` of this reply. Late and impossible acknowledgements do not count."""
+        samples = round(ms * SAMPLE_RATE / 1000)
+        if self._cleared or not 0 <= samples <= self._stream + FRAME_SAMPLES:
+            return
+        content = min(self._released, self._content_base + samples - self._stream_base)
+        if content >= 0 and (self._acked is None or content > self._acked[0]):
+            self._acked = (content, now)
+
+    def position(self, now: float) -> int:
+        """Return how far the caller has heard the reply."""
+        reached = self._released - round(self.ahead(now) * SAMPLE_RATE)
+        if self._acked is not None:
+            at, when = self._acked
+            reached = min(reached, at + round(min(max(0.0, now - when), ACK_HORIZON_S) * SAMPLE_RATE))
+        elif self._reports:
+            reached = 0
+        self._highest = max(self._highest, min(reached, self._length))
+        return self._highest
+
+    def clear(self, now: float) -> int:
+        """What was released and not yet played is dropped, here and at the far end. Returns the heard position."""
+        reached = self.position(now)
+        self._stream_base = self._stream - max(0, self._released - reached)
+        self._stream = self._stream_base
+        self._released = self._content_base = reached
+        self._play_until = min(self._play_until, now)
+        self._acked = (reached, now) if self._acked is not None else None
+        self._cleared = True
+        return reached
+
+    def rewind(self) -> int:
+        """After `clear`: return where playout goes on, the start of the cut word."""
+        at = self._released
+        for piece in self._pieces:
+            if piece.first <= at < piece.first + piece.length:
+                at = piece.word_start(at)
+                break
+        self._released = self._content_base = at
+        return at
+
+    def drained(self, now: float) -> bool:
+        """Whether the caller has heard all audio known so far, or must have by any clock."""
+        if self._released < self._length or now < self._play_until:
+            return False
+        confirmed = self._acked is not None and self._acked[0] >= self._length - FRAME_SAMPLES
+        return not self._reports or confirmed or not self._length or now >= self._play_until + ACK_TAIL_S
+
+    def protects(self, now: float) -> bool:
+        """Whether wording that must be heard whole is known and not yet heard."""
+        last = next((p for p in reversed(self._pieces) if p.protected), None)
+        return last is not None and self.position(now) < last.first + last.length
+
+    def heard(self, now: float) -> HeardReply:
+        """Return what was heard and what was not, each as it was written."""
+        position, at = self.position(now), 0
+        heard: list[str] = []
+        unheard: list[str] = []
+        for piece in self._pieces:
+            reached = position if position or not self._length else -1
+            cut = piece.heard_until(reached) if piece.spoken else 0
+            between, at = self._text[at : piece.start], piece.start + len(piece.text)
+            # White space between pieces goes with what follows; skipped words were never spoken.
+            (heard if cut and not between.strip() else unheard).append(between)
+            heard.append(piece.text[:cut])
+            unheard.append(piece.text[cut:])
+        rest = self._text[at:]
+        (unheard if rest.strip() or any(u.strip() for u in unheard) else heard).append(rest)
+        return HeardReply("".join(heard), "".join(unheard))
+
+    def commit(self, now: float) -> HeardReply | None:
+        """Return what was heard, once; None ever after."""
+        if self._committed:
+            return None
+        self._committed = True
+        return self.heard(now)

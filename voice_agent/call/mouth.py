@@ -1,0 +1,263 @@
+"""From the dialogue's words to the caller's ear: sentences, voice, playout.
+
+::
+
+    Say deltas ─▶ splitter ─▶ jobs ─▶ voice (pool, cache) ─▶ playout ─▶ wire
+                  one per      │
+                  message      └ in the cache and nothing before it: played at once, in the same call
+
+Every job belongs to a turn; what arrives for a turn that is over is dropped, whoever still sends it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import math
+from collections import deque
+from collections.abc import Callable
+from contextlib import aclosing
+from dataclasses import dataclass
+
+from voice_agent.audio.frames import SAMPLE_RATE
+from voice_agent.call.playout import Playout
+from voice_agent.call.timeline import Times
+from voice_agent.call.turn import Turn
+from voice_agent.call.wire import MarkMessage, TranscriptMessage, Wire
+from voice_agent.dialogue.cancellation import TurnCancelled, race
+from voice_agent.dialogue.reply import Say
+from voice_agent.speech.protocols import Speech, Voice
+from voice_agent.speech.splitter import SentenceSplitter
+from voice_agent.telemetry.metrics import ENGINE_FAILURES
+
+log = logging.getLogger(__name__)
+
+MAX_REPLY_CHARACTERS = 20_000
+"""Longest reply of one turn: over twenty minutes of speech. The rest is dropped and logged."""
+MAX_AHEAD_S = 8.0
+"""Audio synthesised ahead of playout (256 kB); more would be wasted by a barge-in."""
+MESSAGE_SEPARATOR = "\n"
+"""Stands between two messages of one turn in the heard text."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Job:
+    turn: Turn
+    text: str
+    canned: bool
+    protected: bool
+    first: bool
+
+
+class _Message:
+    """The message that is being received."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+        self.text = ""
+        self.told = 0
+        self.splitter = SentenceSplitter()
+        self.last: Say | None = None
+
+
+class Mouth:
+    """Speaks for one call.
+
+    Args:
+        on_started: The first audio of a turn was released.
+    """
+
+    def __init__(
+        self,
+        wire: Wire,
+        voice: Voice,
+        playout: Playout,
+        times: Times,
+        *,
+        grace_s: float,
+        on_started: Callable[[Turn], None],
+    ) -> None:
+        self._wire, self._voice, self._playout, self._times = wire, voice, playout, times
+        self._grace_s = grace_s
+        self._on_started = on_started
+        self._turn: Turn | None = None
+        self._message: _Message | None = None
+        self._jobs: deque[_Job] = deque()
+        self._busy: _Job | None = None
+        self._said_all = False
+        self._work, self._room = asyncio.Event(), asyncio.Event()
+        self._starved_since: float | None = None
+
+    def begin(self, turn: Turn) -> None:
+        """From now on ``turn`` speaks, and no other."""
+        self._turn, self._message, self._said_all = turn, None, False
+        self._jobs.clear()
+        self._starved_since = None
+        self._playout.begin(
+            turn.ledger,
+            on_started=lambda: self._on_started(turn),
+            on_drained=lambda: self._drained(turn),
+            on_room=self._room.set,
+        )
+
+    def take(self, turn: Turn, say: object) -> None:
+        """Take the next piece of a reply (the sink of the turn)."""
+        if turn is not self._turn or not isinstance(say, Say):
+            return
+        if len(turn.ledger.text) + len(say.text) > MAX_REPLY_CHARACTERS:
+            log.warning("a reply exceeds %d characters and was cut", MAX_REPLY_CHARACTERS)
+            return
+        if turn.timeline.first_text is None and say.text.strip():
+            turn.timeline.first_text = self._times.since()
+        message = self._message
+        if message is None or message.number != say.message:
+            self._end_message(turn)
+            message = self._message = _Message(say.message)
+            if turn.ledger.text:
+                turn.ledger.said(MESSAGE_SEPARATOR)
+        message.text += say.text
+        message.last = say
+        turn.ledger.said(say.text)
+        if say.source == "model":
+            for sentence in message.splitter.push(say.text):
+                self._sentence(turn, message, sentence)
+        if say.end:
+            self._end_message(turn)
+
+    def finish(self, turn: Turn) -> None:
+        """The dialogue has said its last for this turn."""
+        if turn is not self._turn:
+            return
+        self._end_message(turn)
+        self._said_all = True
+        self._finish_playout()
+
+    def hold(self) -> None:
+        """Keep the turn's first audio back."""
+        self._playout.hold()
+
+    def pause(self) -> None:
+        """Silence now; the turn lives on."""
+        self._playout.pause()
+
+    def resume(self) -> None:
+        """Go on speaking."""
+        if self._turn is not None and not self._turn.token.is_cancelled:
+            self._turn.over.clear()
+            self._playout.resume()
+
+    def stop(self, turn: Turn) -> None:
+        """Silence now and for good. Idempotent, and without effect on a later turn."""
+        turn.closed = True
+        if turn is not self._turn:
+            return
+        self._playout.stop()
+        self._turn = self._message = None
+        self._jobs.clear()
+        self._room.set()
+        self._starved_since = None
+
+    def protects(self) -> bool:
+        """Whether wording that must be heard whole is waiting or playing."""
+        if self._turn is None:
+            return False
+        waiting = any(job.protected for job in self._jobs) or (self._busy is not None and self._busy.protected)
+        return waiting or self._turn.ledger.protects(self._times.now())
+
+    def remaining_s(self) -> float:
+        """Return how much of the reply is still to be heard; infinite while the dialogue may say more."""
+        turn = self._turn
+        if turn is None or not self._said_all or self._jobs or self._busy is not None:
+            return math.inf
+        return (turn.ledger.length - turn.ledger.position(self._times.now())) / SAMPLE_RATE
+
+    def stalled_s(self) -> float:
+        """Return for how long text has waited for a voice that gives no audio; 0 while audio flows."""
+        if self._starved_since is None or not self._playout.starved:
+            return 0.0
+        return self._times.now() - self._starved_since
+
+    async def run(self) -> None:
+        """Turn jobs into audio until cancelled."""
+        while True:
+            while not self._jobs:
+                self._work.clear()
+                await self._work.wait()
+            job = self._busy = self._jobs.popleft()
+            try:
+                await race(self._speak(job), job.turn.token, name="speech", grace_s=self._grace_s)
+            except TurnCancelled:
+                pass
+            except Exception:
+                ENGINE_FAILURES.labels(engine="tts").inc()
+                log.exception("a sentence was not spoken")
+            finally:
+                self._busy = None
+            if job.turn is self._turn:
+                self._finish_playout()
+
+    async def _speak(self, job: _Job) -> None:
+        async with aclosing(self._voice.speak(job.text, canned=job.canned, first=job.first)) as pieces:
+            async for speech in pieces:
+                if not self._play(job, speech):
+                    return
+                while self._playout.buffered_s > MAX_AHEAD_S and job.turn is self._turn:
+                    self._room.clear()
+                    await self._room.wait()
+
+    def _play(self, job: _Job, speech: Speech) -> bool:
+        """Hand one piece to the playout; False if its turn is not the current one any more."""
+        if job.turn is not self._turn or job.turn.closed:
+            return False
+        self._starved_since = self._times.now() if self._jobs else None
+        self._playout.append(speech, protected=job.protected)
+        return True
+
+    def _end_message(self, turn: Turn) -> None:
+        message, self._message = self._message, None
+        if message is None or message.last is None:
+            return
+        if message.last.source == "model":
+            for sentence in message.splitter.flush():
+                self._sentence(turn, message, sentence)
+        elif message.text:
+            self._enqueue(turn, message.text, message.last)
+        if message.text.strip():
+            self._wire.send(TranscriptMessage("agent", message.text, final=True))
+
+    def _sentence(self, turn: Turn, message: _Message, sentence: str) -> None:
+        assert message.last is not None
+        message.told += len(sentence)
+        self._enqueue(turn, sentence, message.last)
+        if message.told < len(message.text) or not message.last.end:
+            self._wire.send(TranscriptMessage("agent", message.text[: message.told], final=False))
+
+    def _enqueue(self, turn: Turn, text: str, say: Say) -> None:
+        job = _Job(turn, text, say.source == "response", not say.interruptible, not turn.ledger.length)
+        if not self._jobs and (self._busy is None or self._busy.turn is not turn):
+            ready = self._cached(text)
+            if ready is not None:
+                self._play(job, ready)
+                return
+        if self._starved_since is None:
+            self._starved_since = self._times.now()
+        self._jobs.append(job)
+        self._work.set()
+
+    def _cached(self, text: str) -> Speech | None:
+        try:
+            return self._voice.cached(text)
+        except Exception:
+            log.exception("the response cache failed")
+            return None
+
+    def _finish_playout(self) -> None:
+        busy = self._busy is not None and self._busy.turn is self._turn
+        if self._said_all and not self._jobs and not busy:
+            self._starved_since = None
+            self._playout.finish()
+
+    def _drained(self, turn: Turn) -> None:
+        if turn.ledger.length:
+            self._wire.send(MarkMessage(f"{turn.id}.end"))
+        turn.over.set()

@@ -1,0 +1,259 @@
+"""Releases the agent's audio to the wire, one frame per tick of the shared clock.
+
+::
+
+    audio ready ▼
+    frames      ██ █ █ █ █ █ ▒▒ stall ▒▒ ████ █ █ █     the first at once and one more as a cushion;
+    ticks       |  | | | | |             |    | | |     missed ticks are made up to `lead_ms`, never beyond
+
+A pause takes effect within the call: nothing more is released but a fade of the cut sound, and what
+the far end still holds is cleared. Resuming goes on from the start of the cut word.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from voice_agent.audio.frames import FRAME_BYTES, FRAME_MS, FRAME_SAMPLES
+from voice_agent.audio.level import fade_out
+from voice_agent.call.clock import TICK_S, MediaClock
+from voice_agent.call.ledger import PlayoutLedger
+from voice_agent.call.wire import Wire
+from voice_agent.speech.protocols import Speech
+
+if TYPE_CHECKING:
+    from voice_agent.call.recorder import Recorder
+
+CUSHION_FRAMES = 1
+"""Frames released beside the first one, so that the clock's jitter is not heard. More would only be early: each
+frame ahead of its time is one that a raw listener hears late by comparison."""
+MAX_FADE_MS = 80
+
+
+@dataclass(frozen=True, slots=True)
+class _Clip:
+    pcm: bytes
+    first: int
+
+
+class Playout:
+    """The one place from which agent audio reaches the wire.
+
+    Args:
+        now: The event loop's time.
+        lead_ms: Most audio that may be ahead of the wall clock.
+        fade_ms: Length of the fade when speech is cut.
+    """
+
+    def __init__(
+        self,
+        wire: Wire,
+        clock: MediaClock,
+        now: Callable[[], float],
+        *,
+        lead_ms: int,
+        fade_ms: int,
+        recorder: Recorder | None = None,
+    ) -> None:
+        self._wire, self._clock, self._now, self._recorder = wire, clock, now, recorder
+        self._lead_s = lead_ms / 1000
+        self._cushion = CUSHION_FRAMES if lead_ms >= FRAME_MS * (1 + CUSHION_FRAMES) else 0
+        self._fade_ms = min(fade_ms, MAX_FADE_MS)
+        self._ledger: PlayoutLedger | None = None
+        self._clips: deque[_Clip] = deque()
+        self._at = 0
+        self._offset = 0
+        self._held = self._finished = self._started = False
+        self._unsubscribe: Callable[[], None] | None = None
+        self._on_started: Callable[[], None] = _nothing
+        self._on_drained: Callable[[], None] = _nothing
+        self._on_room: Callable[[], None] = _nothing
+
+    @property
+    def buffered_s(self) -> float:
+        """Seconds of audio that wait for their release."""
+        if self._ledger is None:
+            return 0.0
+        return (self._ledger.length - self._ledger.released) / FRAME_SAMPLES * TICK_S
+
+    @property
+    def starved(self) -> bool:
+        """Nothing is held back, and nothing is there to play."""
+        return not self._held and self._at >= len(self._clips)
+
+    def begin(
+        self,
+        ledger: PlayoutLedger,
+        *,
+        on_started: Callable[[], None],
+        on_drained: Callable[[], None],
+        on_room: Callable[[], None],
+    ) -> None:
+        """A new turn speaks from now on; whatever was left of the one before is dropped."""
+        self._forget()
+        self._ledger = ledger
+        self._held = self._finished = self._started = False
+        self._on_started, self._on_drained, self._on_room = on_started, on_drained, on_room
+
+    def append(self, speech: Speech, *, protected: bool = False) -> None:
+        """Queue one piece of the current turn, padded to whole frames."""
+        if self._ledger is None:
+            return
+        pcm = speech.pcm[: len(speech.pcm) & ~1]
+        frames = math.ceil(len(pcm) / FRAME_BYTES)
+        first = self._ledger.length
+        self._ledger.append(speech, frames * FRAME_SAMPLES, protected=protected)
+        if frames:
+            self._clips.append(_Clip(pcm.ljust(frames * FRAME_BYTES, b"\0"), first))
+        self._go()
+
+    def finish(self) -> None:
+        """No more pieces come. `on_drained` is called once all of them were heard."""
+        self._finished = True
+        self._go()
+
+    def hold(self) -> None:
+        """Release nothing until `resume`."""
+        self._held = True
+        self._stop_ticking()
+
+    def pause(self) -> None:
+        """Silence now: fade the cut sound, clear the far end, remember the position."""
+        if self._ledger is None or self._held:
+            return
+        self.hold()
+        self._cut()
+
+    def resume(self) -> None:
+        """Go on, after a pause from the start of the cut word."""
+        if self._ledger is None or not self._held:
+            return
+        self._held = False
+        if self._started:
+            self._seek(self._ledger.rewind())
+        self._go()
+
+    def stop(self) -> None:
+        """Silence now and for good: the turn is over."""
+        if self._ledger is None:
+            return
+        if not self._held and self._started:
+            self._cut()
+        self._forget()
+
+    def _cut(self) -> None:
+        ledger = self._ledger
+        assert ledger is not None
+        now = self._now()
+        if not self._started or ledger.drained(now):
+            return
+        at = ledger.clear(now)
+        self._wire.clear()
+        if self._recorder is not None:
+            self._recorder.clear(now)
+        fade = self._slice(at, self._fade_ms * FRAME_SAMPLES // FRAME_MS)
+        if fade:
+            fade = fade_out(fade, len(fade) // 2)
+            fade = fade.ljust(math.ceil(len(fade) / FRAME_BYTES) * FRAME_BYTES, b"\0")
+            for start in range(0, len(fade), FRAME_BYTES):
+                self._send(fade[start : start + FRAME_BYTES], now + start / FRAME_BYTES * TICK_S)
+
+    def _slice(self, at: int, samples: int) -> bytes:
+        for clip in self._clips:
+            into = (at - clip.first) * 2
+            if 0 <= into < len(clip.pcm):
+                return clip.pcm[into : into + samples * 2]
+        return b""
+
+    def _seek(self, position: int) -> None:
+        for index, clip in enumerate(self._clips):
+            if position < clip.first + len(clip.pcm) // 2:
+                self._at, self._offset = index, max(0, position - clip.first) * 2
+                return
+        self._at, self._offset = len(self._clips), 0
+
+    def _go(self) -> None:
+        """Start releasing if there is something to release, or something to wait for."""
+        if self._held or self._ledger is None or self._unsubscribe is not None:
+            return
+        now = self._now()
+        if self._at < len(self._clips):
+            self._unsubscribe = self._clock.subscribe(self._tick)
+            self._release(now)
+            while self._ledger.ahead(now) < TICK_S * self._cushion + TICK_S / 2 and self._at < len(self._clips):
+                self._release(now)
+        elif self._finished:
+            if self._ledger.drained(now):
+                self._drained()
+            else:
+                self._unsubscribe = self._clock.subscribe(self._tick)
+
+    def _tick(self) -> None:
+        ledger, now, clips = self._ledger, self._clock.now, self._clips
+        if ledger is None:
+            self._stop_ticking()
+            return
+        if self._at < len(clips):
+            self._release(now)
+            missed = self._clock.missed
+            # Made up only within the lead: the rest of a stall is skipped, not replayed.
+            while missed > 0 and self._at < len(clips) and ledger.ahead(now) + TICK_S <= self._lead_s:
+                self._release(now)
+                missed -= 1
+            return
+        if not self._finished:
+            self._stop_ticking()
+        elif ledger.drained(now):
+            self._stop_ticking()
+            self._drained()
+
+    def _release(self, now: float) -> None:
+        assert self._ledger is not None
+        clip = self._clips[self._at].pcm
+        offset = self._offset
+        frame = clip[offset : offset + FRAME_BYTES]
+        self._offset = offset + FRAME_BYTES
+        if self._offset >= len(clip):
+            self._next_clip()
+        self._ledger.release(now)
+        self._send(frame, self._ledger.play_until - TICK_S)
+        if not self._started:
+            self._started = True
+            self._on_started()
+
+    def _send(self, frame: bytes, plays_at: float) -> None:
+        self._wire.send_audio(frame)
+        if self._recorder is not None:
+            self._recorder.agent(frame, plays_at)
+
+    def _next_clip(self) -> None:
+        self._at, self._offset = self._at + 1, 0
+        # The clip before is kept, since a resume may go back into it.
+        while self._at > 1:
+            self._clips.popleft()
+            self._at -= 1
+        self._on_room()
+
+    def _drained(self) -> None:
+        on_drained = self._on_drained
+        on_drained()
+
+    def _stop_ticking(self) -> None:
+        if self._unsubscribe is not None:
+            self._unsubscribe()
+            self._unsubscribe = None
+
+    def _forget(self) -> None:
+        self._stop_ticking()
+        self._ledger = None
+        self._clips.clear()
+        self._at = self._offset = 0
+        self._on_started = self._on_drained = self._on_room = _nothing
+
+
+def _nothing() -> None:
+    pass

@@ -1,0 +1,172 @@
+"""Which calls are on the line: admission, refusal, resumption, drain."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+from voice_agent.dialogue.cancellation import CancelReason
+from voice_agent.telemetry.metrics import CALLS, CALLS_ACTIVE, CALLS_REFUSED
+
+if TYPE_CHECKING:
+    from voice_agent.call.call import Call, CallOutcome
+
+log = logging.getLogger(__name__)
+
+MAX_REMEMBERED = 10_000
+"""Ended conversations remembered for resumption."""
+
+
+class Refused(Exception):
+    """A call is not admitted.
+
+    Attributes:
+        code: ``not_ready``, ``draining``, ``at_capacity`` or ``conversation_busy``.
+        message: What the caller's client may be told.
+    """
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code, self.message = code, message
+
+
+class Admission:
+    """A place on the line. Leave it (as a context manager, or by `release`) when the call is over.
+
+    Attributes:
+        conversation_id: The conversation that is now live.
+        resumed: The conversation dropped a moment ago and goes on: no new greeting.
+        call: The call, once attached.
+    """
+
+    def __init__(self, registry: CallRegistry, conversation_id: str, resumed: bool) -> None:
+        self._registry = registry
+        self._outcome: CallOutcome | None = None
+        self.conversation_id = conversation_id
+        self.resumed = resumed
+        self.call: Call | None = None
+
+    def attach(self, call: Call) -> None:
+        """Make the call visible to inspection and drain."""
+        self.call = call
+        if self._registry.draining:
+            call.end(CancelReason.SHUTDOWN)
+
+    def ended(self, outcome: CallOutcome) -> None:
+        """Note how the call ended; decides whether it can be resumed."""
+        self._outcome = outcome
+
+    def release(self) -> None:
+        """Free the place. Idempotent."""
+        self._registry._release(self, self._outcome)
+
+    def __enter__(self) -> Admission:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.release()
+
+
+class CallRegistry:
+    """Admits at most ``max_calls`` calls, one per conversation.
+
+    Attributes:
+        ready: Set by the service once models are loaded and warm; until then every call is refused.
+
+    Args:
+        now: Clock for the resume window; the event loop's time by default.
+    """
+
+    def __init__(self, max_calls: int, resume_window_s: float, now: Callable[[], float] | None = None) -> None:
+        self._max_calls, self._resume_window_s = max_calls, resume_window_s
+        self._now = now
+        self._admissions: dict[str, Admission] = {}
+        self._dropped: dict[str, float] = {}
+        self._empty = asyncio.Event()
+        self._empty.set()
+        self._draining = False
+        self.ready = False
+
+    @property
+    def active(self) -> tuple[Call, ...]:
+        """Calls now on the line."""
+        return tuple(a.call for a in self._admissions.values() if a.call is not None)
+
+    @property
+    def draining(self) -> bool:
+        return self._draining
+
+    def is_live(self, conversation_id: str) -> bool:
+        """Whether this conversation is on a call now."""
+        return conversation_id in self._admissions
+
+    def admit(self, conversation_id: str) -> Admission:
+        """Take a place on the line.
+
+        Raises:
+            Refused: With the code and a sentence for the client.
+        """
+        if self._draining:
+            raise self._refuse("draining", "The service is shutting down. Call again in a minute.")
+        if not self.ready:
+            raise self._refuse("not_ready", "The service is still starting. Call again in a few seconds.")
+        if conversation_id in self._admissions:
+            raise self._refuse(
+                "conversation_busy", "This conversation is already on a call. End that call first, or start a new one."
+            )
+        if len(self._admissions) >= self._max_calls:
+            raise self._refuse("at_capacity", "All lines are busy. Call again in a moment.")
+        dropped_at = self._dropped.pop(conversation_id, None)
+        resumed = dropped_at is not None and self._time() - dropped_at <= self._resume_window_s
+        admission = Admission(self, conversation_id, resumed)
+        self._admissions[conversation_id] = admission
+        self._empty.clear()
+        CALLS_ACTIVE.set(len(self._admissions))
+        return admission
+
+    async def drain(self, timeout_s: float) -> bool:
+        """Admit nobody any more, ask all calls to end, wait for them. False if some were still there after that."""
+        self._draining = True
+        for call in self.active:
+            call.end(CancelReason.SHUTDOWN)
+        try:
+            async with asyncio.timeout(timeout_s):
+                await self._empty.wait()
+        except TimeoutError:
+            log.warning("%d calls had not ended within %.1f s", len(self._admissions), timeout_s)
+            return False
+        return True
+
+    def _release(self, admission: Admission, outcome: CallOutcome | None) -> None:
+        if self._admissions.get(admission.conversation_id) is not admission:
+            return
+        del self._admissions[admission.conversation_id]
+        CALLS_ACTIVE.set(len(self._admissions))
+        if not self._admissions:
+            self._empty.set()
+        channel = admission.call.channel if admission.call is not None else "unknown"
+        CALLS.labels(channel=channel, outcome=outcome.outcome if outcome is not None else "failed").inc()
+        admission.call = None
+        if outcome is not None and outcome.reason in ("connection_lost", "media_timeout"):
+            self._remember(admission.conversation_id)
+
+    def _remember(self, conversation_id: str) -> None:
+        now = self._time()
+        self._dropped[conversation_id] = now
+        # Insertion order is age: forget from the front.
+        for old in list(self._dropped):
+            if len(self._dropped) <= MAX_REMEMBERED and now - self._dropped[old] <= self._resume_window_s:
+                break
+            del self._dropped[old]
+
+    def _refuse(self, code: str, message: str) -> Refused:
+        CALLS_REFUSED.labels(reason=code).inc()
+        return Refused(code, message)
+
+    def _time(self) -> float:
+        return self._now() if self._now is not None else asyncio.get_running_loop().time()

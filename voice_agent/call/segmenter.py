@@ -1,0 +1,110 @@
+"""Cuts the caller's frames into utterances: onset, pause, resumption. Counts audio, reads no clock.
+
+::
+
+    voiced   ░░▇▇▇▇▇▇▇▇▇░░░░░░░░░▇▇▇▇▇▇▇░░░░░░░░░░░░
+    signal      ONSET    PAUSE     RESUME   PAUSE
+               └ two adjacent voiced frames └ pause_ms of silence
+
+The end is not the segmenter's to decide: whoever decides it calls `close`.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from enum import IntEnum
+
+from voice_agent.audio.frames import FRAME_MS
+
+ADJACENT_FRAMES = 2
+"""Voiced frames in a row that count as voice. One alone is a click."""
+BACKDATED_FRAMES = 3
+"""Most frames before the first confirmed one that are counted as voice: a detector confirms with a delay of 60 ms
+(median over 80 studio prompts in noise)."""
+BACKDATED_DB = 12.0
+"""A frame this much quieter than the first confirmed one was not yet voice."""
+
+
+class Signal(IntEnum):
+    NONE = 0
+    ONSET = 1
+    PAUSE = 2
+    RESUME = 3
+
+
+class Segmenter:
+    """Follows one caller's voice, frame by frame.
+
+    Attributes:
+        open: An utterance has begun and was not closed.
+        paused: At least ``pause_ms`` of silence since its last voice.
+    """
+
+    __slots__ = ("_before", "_pause_frames", "_run", "_silence", "_voice", "open", "paused")
+
+    def __init__(self, pause_ms: int) -> None:
+        self._pause_frames = max(1, pause_ms // FRAME_MS)
+        self._before: deque[float] = deque(maxlen=BACKDATED_FRAMES)
+        self._run = self._voice = self._silence = 0
+        self.open = self.paused = False
+
+    @property
+    def voice_ms(self) -> int:
+        """Voice in this utterance so far, silences left out."""
+        return self._voice * FRAME_MS
+
+    @property
+    def silence_ms(self) -> int:
+        """Silence since the utterance's last voice."""
+        return self._silence * FRAME_MS
+
+    def push(self, voiced: bool, level_dbfs: float) -> Signal:
+        """Take the verdict on the next frame."""
+        if not self.open:
+            return self._wait_for_onset(voiced, level_dbfs)
+        if not voiced:
+            self._silence += 1 + (self._run if self._run < ADJACENT_FRAMES else 0)
+            self._run = 0
+            if self._silence >= self._pause_frames and not self.paused:
+                self.paused = True
+                return Signal.PAUSE
+            return Signal.NONE
+        self._run += 1
+        if self._silence == 0:
+            self._voice += 1
+            return Signal.NONE
+        if self._run < ADJACENT_FRAMES:
+            return Signal.NONE
+        self._voice += self._run
+        self._silence = 0
+        if self.paused:
+            self.paused = False
+            return Signal.RESUME
+        return Signal.NONE
+
+    def close(self) -> None:
+        """The utterance is over; the next voice opens a new one."""
+        self.open = self.paused = False
+        self._run = self._voice = self._silence = 0
+        self._before.clear()
+
+    def _wait_for_onset(self, voiced: bool, level_dbfs: float) -> Signal:
+        if not voiced:
+            self._run = 0
+            self._before.append(level_dbfs)
+            return Signal.NONE
+        self._run += 1
+        if self._run < ADJACENT_FRAMES:
+            return Signal.NONE
+        self.open = True
+        self._voice = self._run + self._backdated(level_dbfs)
+        self._silence = 0
+        return Signal.ONSET
+
+    def _backdated(self, level_dbfs: float) -> int:
+        count = 0
+        for before in reversed(self._before):
+            if before < level_dbfs - BACKDATED_DB:
+                break
+            count += 1
+        return count

@@ -1,0 +1,70 @@
+"""One turn of a call: its id, its cancel token, its ledger, and what it still owes the caller."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from voice_agent.call.ledger import PlayoutLedger
+from voice_agent.call.timeline import Timeline
+from voice_agent.dialogue.cancellation import CancelToken
+from voice_agent.dialogue.reply import HangUp, InputKind, ReplyItem, UserInput
+
+
+@dataclass(slots=True)
+class Entry:
+    """Something that wants a turn: the caller's input, or one of the service's own lines.
+
+    Attributes:
+        user: What goes to the dialogue; None for a line.
+        line: Name of the configured wording that is said without the dialogue.
+        hang_up: Reason to hang up with once the line was heard.
+        timeline: What is known of the turn's beginning.
+    """
+
+    user: UserInput | None = None
+    line: str | None = None
+    hang_up: str | None = None
+    timeline: Timeline = field(default_factory=Timeline)
+
+    @property
+    def from_caller(self) -> bool:
+        return self.user is not None and self.user.kind is not InputKind.INTENT
+
+
+@dataclass(eq=False)
+class Turn:
+    """A turn in flight. It is the `ReplySink` of its own reply: what comes after its end is dropped.
+
+    Attributes:
+        started: Loop time of the commit that opened it.
+        first: It is the first turn of the call: the greeting.
+        over: Set when the reply was heard to its end, or the turn was cancelled.
+        hang_up: The dialogue wants the call to end after this reply; holds the reason.
+        closed: Nothing of this turn may reach the caller any more.
+    """
+
+    id: str
+    entry: Entry
+    ledger: PlayoutLedger
+    take: Callable[[Turn, ReplyItem], None]
+    started: float
+    first: bool = False
+    token: CancelToken = field(default_factory=CancelToken)
+    over: asyncio.Event = field(default_factory=asyncio.Event)
+    hang_up: str | None = None
+    closed: bool = False
+
+    @property
+    def timeline(self) -> Timeline:
+        return self.entry.timeline
+
+    def emit(self, item: ReplyItem) -> None:
+        """Take the next piece of the reply."""
+        if self.closed or self.token.is_cancelled:
+            return
+        if isinstance(item, HangUp):
+            self.hang_up = item.reason
+            return
+        self.take(self, item)

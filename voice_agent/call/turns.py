@@ -1,0 +1,234 @@
+"""Runs the turns of a call, one after the other, and ends them in the one right order.
+
+::
+
+    admitted ─▶ TURN_STARTED ─▶ dialogue ─▶ last word ─▶ played to the end ─▶ committed ─▶ TURN_ENDED
+                     │                                         │
+                     └── cancel: sink stopped ▸ heard text committed ▸ token cancelled ▸ dialogue awaited
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from typing import Protocol
+
+from voice_agent.call.floor import Event, State
+from voice_agent.call.inbox import Inbox
+from voice_agent.call.ledger import PlayoutLedger
+from voice_agent.call.mouth import Mouth
+from voice_agent.call.timeline import Times
+from voice_agent.call.turn import Entry, Turn
+from voice_agent.call.wire import MetricsMessage, TranscriptMessage, Wire
+from voice_agent.config import TurnTaking
+from voice_agent.dialogue.cancellation import CancelReason, CancelToken, TurnCancelled, race
+from voice_agent.dialogue.reply import Conversation, HeardReply, Say, TurnResult
+from voice_agent.telemetry.logging import bind
+from voice_agent.telemetry.metrics import FIRST_AUDIO
+
+log = logging.getLogger(__name__)
+
+BACKSTOP_S = 30.0
+"""How long a cancelled turn may go on finishing (a tool that must not be cut) before it is abandoned."""
+
+
+class FloorHolder(Protocol):
+    """Raises events on the floor and carries out its commands."""
+
+    @property
+    def state(self) -> State: ...
+
+    def on(self, event: Event) -> None: ...
+
+    async def settled(self) -> None:
+        """Wait until no decision about the caller's voice is pending."""
+        ...
+
+
+class TurnRunner:
+    """Owns the current turn.
+
+    Attributes:
+        current: The turn that runs or is still being played.
+        ended: Turns that ended so far.
+    """
+
+    def __init__(
+        self,
+        call_id: str,
+        conversation: Conversation,
+        wire: Wire,
+        options: TurnTaking,
+        times: Times,
+        on_hang_up: Callable[[str], None],
+    ) -> None:
+        self._call_id, self._conversation, self._wire = call_id, conversation, wire
+        self._options, self._times, self._on_hang_up = options, times, on_hang_up
+        self._mouth: Mouth
+        self._floor: FloorHolder
+        self._backstop_s = BACKSTOP_S
+        self._backstop: CancelToken | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self._idle = asyncio.Event()
+        self._idle.set()
+        self.inbox = Inbox()
+        self.current: Turn | None = None
+        self.ended = 0
+        self._started = 0
+
+    def attach(self, mouth: Mouth, floor: FloorHolder) -> None:
+        """Close the ring: the mouth and the floor know the runner, and the runner them."""
+        self._mouth, self._floor = mouth, floor
+
+    async def run(self) -> None:
+        """Take entries and run their turns until cancelled."""
+        while True:
+            await self._run_turn(await self.inbox.next())
+
+    def cancel(self, reason: CancelReason) -> None:
+        """End the current turn: stop the sink, commit what was heard, then cancel. Safe in every state."""
+        turn = self.current
+        if turn is None or turn.token.is_cancelled:
+            return
+        turn.timeline.cancel = self._times.since()
+        self._stop_and_commit(turn)
+        turn.token.cancel(reason)
+        turn.over.set()
+
+    def hurry(self, limit_s: float) -> None:
+        """The call ends: a turn that is still finishing has this long."""
+        self._backstop_s = limit_s
+        if self._timer is not None:
+            self._timer.cancel()
+            self._arm()
+
+    async def idle(self) -> None:
+        """Wait until no turn runs."""
+        await self._idle.wait()
+
+    async def _run_turn(self, entry: Entry) -> None:
+        self._started += 1
+        turn = Turn(
+            f"{self._call_id}-{self._started}",
+            entry,
+            PlayoutLedger(reports_position=self._wire.traits.reports_position),
+            self._mouth.take,
+            self._times.now(),
+            first=self._started == 1,
+        )
+        turn.hang_up = entry.hang_up
+        self.current = turn
+        self._idle.clear()
+        with bind(turn=turn.id):
+            self._mouth.begin(turn)
+            self._floor.on(Event.TURN_STARTED)
+            try:
+                result = await self._think(turn)
+                if result is not None:
+                    self._take_marks(turn, result)
+                self._mouth.finish(turn)
+                await self._play_out(turn)
+            finally:
+                self._end(turn)
+
+    async def _think(self, turn: Turn) -> TurnResult | None:
+        """Run the dialogue's part of the turn. Never raises for its faults."""
+        if turn.entry.user is None:
+            self._say_line(turn)
+            return None
+        backstop = self._backstop = CancelToken()
+        forget = turn.token.on_cancel(self._arm)
+        try:
+            work = self._conversation.turn(turn.entry.user, turn_id=turn.id, sink=turn, cancel=turn.token)
+            grace_s = self._options.grace_ms / 1000
+            return (await race(work, backstop, name="turn", grace_s=grace_s)).value
+        except TurnCancelled:
+            log.warning("the turn did not end after it was cancelled")
+        except Exception:
+            log.exception("the dialogue failed")
+        finally:
+            forget()
+            self._backstop = None
+            if self._timer is not None:
+                self._timer.cancel()
+                self._timer = None
+        return None
+
+    def _arm(self) -> None:
+        backstop = self._backstop
+        if backstop is not None:
+            loop = asyncio.get_running_loop()
+            self._timer = loop.call_later(self._backstop_s, backstop.cancel, CancelReason.TIMEOUT)
+
+    def _say_line(self, turn: Turn) -> None:
+        name = turn.entry.line or ""
+        try:
+            text = self._conversation.line(name)
+        except Exception:
+            log.exception("the line %r has no wording", name)
+            return
+        if text:
+            turn.emit(Say(0, text, end=True, source="response", response=name))
+
+    async def _play_out(self, turn: Turn) -> None:
+        """Wait until the reply was heard; then hang up if that was its end and the caller does not object."""
+        while True:
+            await turn.over.wait()
+            if turn.token.is_cancelled or turn.hang_up is None:
+                return
+            if self._floor.state in (State.THINKING, State.SPEAKING):
+                self._floor.on(Event.GOODBYE)
+                try:
+                    await race(self._wire.drain(self._options.drain_timeout_s), turn.token, name="drain")
+                except TurnCancelled:
+                    return
+                except Exception:
+                    log.exception("the wire failed to drain")
+            # A voice that came meanwhile is decided first; from here on nothing rolls the hang-up back.
+            if self._floor.state is State.LEAVING:
+                self._stop_and_commit(turn)
+                self._on_hang_up(turn.hang_up)
+                return
+            await self._floor.settled()
+
+    def _stop_and_commit(self, turn: Turn) -> None:
+        now = self._times.now()
+        heard = turn.ledger.heard(now)
+        if turn.timeline.first_audio is not None:
+            turn.timeline.last_audio = self._times.since(min(now, turn.ledger.play_until))
+        self._mouth.stop(turn)
+        self._commit(turn, heard)
+
+    def _commit(self, turn: Turn, heard: HeardReply) -> None:
+        if turn.ledger.committed:
+            return
+        turn.ledger.commit(self._times.now())
+        try:
+            if turn.entry.user is None:
+                self._conversation.note("line", name=turn.entry.line, heard=heard.heard)
+            else:
+                self._conversation.commit_reply(turn.id, heard)
+        except Exception:
+            log.exception("the reply could not be recorded")
+        text = turn.ledger.text
+        if text.strip():
+            self._wire.send(TranscriptMessage("agent", text, final=True, heard=heard.heard))
+
+    def _take_marks(self, turn: Turn, result: TurnResult) -> None:
+        for name in ("model_request", "first_token", "first_text"):
+            instant = result.marks.get(name)
+            if instant is not None:
+                setattr(turn.timeline, name, self._times.since(instant))
+
+    def _end(self, turn: Turn) -> None:
+        self._stop_and_commit(turn)
+        timeline = turn.timeline
+        timeline.teardown = self._times.since()
+        self.current = None
+        self.ended += 1
+        self._idle.set()
+        if timeline.speech_end is not None and timeline.first_audio is not None:
+            FIRST_AUDIO.observe(max(0.0, timeline.first_audio - timeline.speech_end))
+        self._wire.send(MetricsMessage(turn.id, timeline.as_mapping()))
+        self._floor.on(Event.TURN_ENDED)

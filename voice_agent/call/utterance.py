@@ -1,0 +1,52 @@
+"""The caller's words while they are being spoken."""
+
+from __future__ import annotations
+
+from voice_agent.call.barge_in import BargeIn
+
+
+class Utterance:
+    """One utterance from its onset on.
+
+    Attributes:
+        pcm: Canonical PCM with pre-roll; grows on demand and is bounded by whoever feeds it.
+        onset: When its first voice sounded, in seconds of the loop's clock.
+        over_agent: It began while a turn existed, so a backchannel in it is no answer.
+        barge_in: Decides whether it interrupts.
+        revision: Counts how often voice came back after a pause.
+        text: The accepted transcript of everything so far; ``""`` if nothing was understood, None if not known.
+        text_at: When ``text`` came.
+        required_silence_ms: Silence that ends it, given what is known of its words.
+        voice_ms: Voice in it so far, silences left out.
+        silence_ms: Silence since its last voice.
+        took_floor: It ended a turn, so silence is no answer to it.
+        partial_at_ms: Voice at which a partial was last asked for.
+    """
+
+    __slots__ = (
+        "barge_in",
+        "onset",
+        "over_agent",
+        "partial_at_ms",
+        "pcm",
+        "required_silence_ms",
+        "revision",
+        "silence_ms",
+        "text",
+        "text_at",
+        "took_floor",
+        "voice_ms",
+    )
+
+    def __init__(self, onset: float, barge_in: BargeIn, required_silence_ms: int, *, over_agent: bool) -> None:
+        self.pcm = bytearray()
+        self.onset = onset
+        self.over_agent = over_agent
+        self.took_floor = False
+        self.barge_in = barge_in
+        self.revision = 0
+        self.text: str | None = None
+        self.text_at = 0.0
+        self.required_silence_ms = required_silence_ms
+        self.voice_ms = self.silence_ms = 0
+        self.partial_at_ms = 0

@@ -1,0 +1,73 @@
+"""Words that steer turn-taking, per language: what acknowledges, what stops, what promises more."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+_WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)?")
+
+
+def words(text: str) -> tuple[str, ...]:
+    """Return the lower-case words of ``text``: ``"Mm-hm, I'm here."`` gives ``mm hm i'm here``."""
+    return tuple(_WORD.findall(text.lower().replace("’", "'")))
+
+
+@dataclass(frozen=True, slots=True)
+class Vocabulary:
+    """The words of one language. Phrases of several words are tuples.
+
+    Attributes:
+        backchannels: Say "go on" while the agent speaks; an answer like any other when it is silent.
+        stops: Take the floor at once.
+        unfinished: A sentence that ends with one of these goes on.
+        openings: A whole utterance that ends like this announces what is still to come.
+    """
+
+    backchannels: frozenset[tuple[str, ...]]
+    stops: frozenset[tuple[str, ...]]
+    unfinished: frozenset[str]
+    openings: frozenset[tuple[str, ...]]
+
+    def content(self, text: str) -> tuple[str, ...]:
+        """Return the words of ``text`` that are not part of a backchannel."""
+        found, at, rest = words(text), 0, []
+        while at < len(found):
+            length = next((n for n in (3, 2, 1) if found[at : at + n] in self.backchannels), 0)
+            if not length:
+                rest.append(found[at])
+            at += max(1, length)
+        return tuple(rest)
+
+    def has_stop(self, text: str) -> bool:
+        """Whether a stop word or phrase occurs in ``text``."""
+        found = words(text)
+        return any(found[at : at + n] in self.stops for at in range(len(found)) for n in (1, 2, 3))
+
+
+def _phrases(text: str) -> frozenset[tuple[str, ...]]:
+    return frozenset(tuple(phrase.split()) for phrase in text.split(","))
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+ENGLISH = Vocabulary(
+    backchannels=_phrases(
+        "mm,mmm,hm,hmm,hmmm,mhm,mmhm,mhmm,mmhmm,uh,huh,um,ah,oh,aha,yeah,yep,yup,yes,ya,ok,okay,right,sure,alright,"
+        "all right,good,great,cool,fine,nice,exactly,i see,got it,of course,uh huh,go on,oh okay,that's right"
+    ),
+    stops=_phrases(
+        "stop,wait,hold on,hang on,no,nope,pause,enough,quiet,excuse me,one second,one moment,just a second,"
+        "just a moment,shut up,cancel,never mind,sorry,listen"
+    ),
+    unfinished=_words(
+        "and or but because so if when while that which who the a an my your our their his her of to in on at for with "
+        "from by about is are was were am be been um uh er erm well like then than as into i we it's i'm"
+    ),
+    openings=_phrases(
+        "my number is,number is,my name is,name is,account is,it is,it's,i would like,i'd like,i want,i need,"
+        "the address is,can you,could you,let me see,hold on"
+    ),
+)

@@ -1,0 +1,113 @@
+"""The slow clock of a call: everything that is measured in seconds, looked at four times a second.
+
+Silence of the caller, keys that wait for more keys, a wire without media, a voice that gives no
+audio, and the longest call. Nothing here runs per frame, and nothing outlives the call's task group.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+
+from voice_agent.call.arbiter import Arbiter
+from voice_agent.call.floor import State
+from voice_agent.call.idle import IdleClock
+from voice_agent.call.keys import KeyBuffer
+from voice_agent.call.mouth import Mouth
+from voice_agent.call.timeline import Times
+from voice_agent.call.turn import Entry
+from voice_agent.call.turns import TurnRunner
+from voice_agent.config import TurnTaking
+from voice_agent.dialogue.cancellation import CancelReason
+from voice_agent.dialogue.reply import SILENCE, InputKind
+from voice_agent.telemetry.metrics import ENGINE_FAILURES
+
+log = logging.getLogger(__name__)
+
+PERIOD_S = 0.25
+STALLED_VOICE_S = 10.0
+"""Text that waits this long for audio fails its turn."""
+WARNING_S = 60.0
+"""How long before the longest call its end is announced."""
+FAREWELL_S = 15.0
+"""Limit on the goodbye of a call that became too long."""
+CALL_ENDING = "utter_call_ending_soon"
+GOODBYE = "utter_hangup_goodbye"
+
+
+class Watchdog:
+    """Watches one call.
+
+    Args:
+        signs_of_life: Counts everything that came in by the wire.
+        end: Ends the call; takes the cancel reason and the reason for the operator.
+    """
+
+    def __init__(
+        self,
+        runner: TurnRunner,
+        arbiter: Arbiter,
+        mouth: Mouth,
+        keys: KeyBuffer,
+        options: TurnTaking,
+        times: Times,
+        *,
+        signs_of_life: Callable[[], int],
+        end: Callable[[CancelReason, str], None],
+    ) -> None:
+        self._runner, self._arbiter, self._mouth, self._keys = runner, arbiter, mouth, keys
+        self._options, self._times = options, times
+        self._signs_of_life, self._end = signs_of_life, end
+        self._idle = IdleClock(options.silence_timeout_s)
+        self._seen, self._seen_at = 0, times.now()
+        self._warned = self._leaving = False
+
+    async def run(self) -> None:
+        """Look until cancelled."""
+        while True:
+            await asyncio.sleep(PERIOD_S)
+            now = self._times.now()
+            self._watch_media(now)
+            self._watch_keys(now)
+            self._watch_voice()
+            self._watch_silence(now)
+            self._watch_length()
+
+    def _watch_media(self, now: float) -> None:
+        signs = self._signs_of_life()
+        if signs != self._seen:
+            self._seen, self._seen_at = signs, now
+        elif 0 < self._options.media_timeout_s <= now - self._seen_at:
+            self._end(CancelReason.TIMEOUT, "media_timeout")
+
+    def _watch_keys(self, now: float) -> None:
+        digits = self._keys.expired(now)
+        if digits:
+            self._arbiter.typed(digits, InputKind.DTMF)
+
+    def _watch_voice(self) -> None:
+        if self._mouth.stalled_s() >= STALLED_VOICE_S:
+            ENGINE_FAILURES.labels(engine="tts").inc()
+            log.warning("the voice gave no audio for %.0f s; the turn was given up", STALLED_VOICE_S)
+            self._runner.cancel(CancelReason.TIMEOUT)
+
+    def _watch_silence(self, now: float) -> None:
+        idle = self._arbiter.state is State.LISTENING and not self._runner.inbox and not self._keys
+        if self._idle.update(now, idle and self._runner.current is None):
+            self._runner.inbox.add(Entry(SILENCE))
+
+    def _watch_length(self) -> None:
+        limit, age = self._options.max_call_s, self._times.since()
+        if limit <= 0:
+            return
+        if not self._warned and age >= max(limit - WARNING_S, limit / 2):
+            self._warned = True
+            self._runner.inbox.add(Entry(line=CALL_ENDING))
+        if not self._leaving and age >= limit:
+            self._leaving = True
+            self._runner.cancel(CancelReason.TIMEOUT)
+            self._runner.inbox.clear()
+            self._runner.inbox.add(Entry(line=GOODBYE, hang_up="max_duration"))
+        if age >= limit + FAREWELL_S:
+            self._end(CancelReason.TIMEOUT, "max_duration")
