@@ -1,0 +1,224 @@
+"""One conversation: strict order of turns, the tracker, the session, and what is saved of it."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from voice_agent.dialogue.cancellation import CancelReason, CancelToken, TurnCancelled
+from voice_agent.dialogue.core import Core
+from voice_agent.dialogue.events import ENVELOPE, Clock, Listener
+from voice_agent.dialogue.loop import RuntimeLoop
+from voice_agent.dialogue.reply import SESSION_START as START_INTENT
+from voice_agent.dialogue.reply import SILENCE as SILENCE_INTENT
+from voice_agent.dialogue.reply import HeardReply, InputKind, ReplySink, TurnResult, TurnStatus, UserInput
+from voice_agent.dialogue.sessions import Sessions
+from voice_agent.dialogue.state import restore, snapshot
+from voice_agent.dialogue.turn import ReplyWriter, Turn
+from voice_agent.store.protocol import ConversationStore
+
+log = logging.getLogger(__name__)
+
+MAX_UTTERANCE_CHARS = 16_000
+"""Longer input is cut: nobody says this much in one breath."""
+MAX_REMEMBERED_TURNS = 256
+CLOSE_WAIT_S = 3.0
+"""How long `close` waits for a turn that is still in its grace window."""
+
+
+class LiveConversation:
+    """Implements `voice_agent.dialogue.reply.Conversation`. Made by `Agent.open`."""
+
+    def __init__(
+        self, core: Core, loop: RuntimeLoop, sessions: Sessions, store: ConversationStore, clock: Clock
+    ) -> None:
+        self._core, self._loop, self._sessions, self._store, self._clock = core, loop, sessions, store, clock
+        self._lock = asyncio.Lock()
+        self._restored = False
+        self._committed: OrderedDict[str, None] = OrderedDict()
+        self._unsaved: list[dict[str, Any]] = []
+
+    @property
+    def id(self) -> str:
+        return self._core.events.conversation_id
+
+    @property
+    def events(self) -> Sequence[dict[str, Any]]:
+        """The tracker so far, oldest first."""
+        return self._core.events.events
+
+    def on_event(self, callback: Listener) -> Callable[[], None]:
+        """Call back with each new tracker event. Returns an unsubscriber."""
+        return self._core.events.on_event(callback)
+
+    def line(self, name: str) -> str:
+        """Return the wording of one of the service's own lines.
+
+        Raises:
+            KeyError: No response has that name.
+        """
+        if self._core.project.responses.find(name, None) is None:
+            raise KeyError(name)
+        wording = self._core.wording(name)
+        return "" if wording is None else wording.text
+
+    async def turn(self, user: UserInput, *, turn_id: str, sink: ReplySink, cancel: CancelToken) -> TurnResult:
+        """Run one turn; see the Protocol."""
+        async with self._lock:
+            await self._restore()
+            try:
+                return await self._run(user, turn_id, ReplyWriter(sink, cancel), cancel)
+            finally:
+                self._core.events.turn_id = ""
+                await self._save()
+
+    async def _run(self, user: UserInput, turn_id: str, reply: ReplyWriter, cancel: CancelToken) -> TurnResult:
+        now = self._clock()
+        nothing = TurnResult(turn_id, TurnStatus.COMPLETED)
+        if cancel.is_cancelled:
+            return TurnResult(turn_id, TurnStatus.CANCELLED)
+        if user.kind is InputKind.INTENT:
+            return await self._intent(user, turn_id, reply, cancel)
+        if not user.text.strip():
+            return nothing
+        user = UserInput(user.text[:MAX_UTTERANCE_CHARS], user.kind)
+        start: TurnResult | None = None
+        if self._sessions.expired(now) and self._sessions.begin(now):
+            start = await self._one(START_INTENT, f"{turn_id}.start", reply, cancel, self._start_session)
+        if start is not None and start.status is TurnStatus.CANCELLED:
+            # The words were said all the same.
+            self._record_user(user, turn_id)
+            return TurnResult(turn_id, TurnStatus.CANCELLED)
+        return await self._one(user, turn_id, reply, cancel, None)
+
+    async def _intent(self, user: UserInput, turn_id: str, reply: ReplyWriter, cancel: CancelToken) -> TurnResult:
+        now = self._clock()
+        nothing = TurnResult(turn_id, TurnStatus.COMPLETED)
+        expired = self._sessions.expired(now)
+        if user.text == START_INTENT.text:
+            if not expired and self._sessions.is_repeated_start(now):
+                self._sessions.touch(now, spoke=False)
+                return nothing
+            if expired:
+                self._sessions.begin(now)
+            return await self._one(user, turn_id, reply, cancel, self._start_session)
+        if user.text == SILENCE_INTENT.text:
+            if expired:
+                return nothing
+            result = await self._one(user, turn_id, reply, cancel, self._check_in)
+            self._sessions.restore_question()
+            return result
+        log.warning("the intent %r means nothing here", user.text[:40])
+        return nothing
+
+    def _start_session(self, turn: Turn) -> None:
+        self._sessions.start_skill(self._loop.router, turn)
+
+    def _check_in(self, turn: Turn) -> None:
+        self._sessions.check_in(self._loop.router, turn)
+
+    async def _one(
+        self,
+        user: UserInput,
+        turn_id: str,
+        reply: ReplyWriter,
+        cancel: CancelToken,
+        prepare: Callable[[Turn], None] | None,
+    ) -> TurnResult:
+        """Run one turn and record its beginning and end, whatever becomes of it."""
+        state = self._core.state
+        state.turn += 1
+        spoke = user.kind is not InputKind.INTENT
+        turn = Turn(turn_id, state.turn, user, reply, cancel, answer_due=spoke, fill_due=spoke)
+        self._core.events.append("turn_started", {"turn_id": turn_id, "number": turn.number})
+        self._record_user(user, turn_id)
+        self._sessions.touch(self._clock(), spoke=spoke)
+        status = TurnStatus.CANCELLED
+        try:
+            if prepare is not None:
+                prepare(turn)
+            await self._loop.run(turn)
+            status = TurnStatus.COMPLETED if turn.error is None else TurnStatus.ERROR
+        except TurnCancelled as fault:
+            if fault.reason is CancelReason.SUPERSEDED:
+                self._core.events.append("turn_superseded", {"turn_id": turn_id})
+        finally:
+            self._core.events.append("turn_finished", {"turn_id": turn_id, "status": status.value})
+        if reply.first_text_at is not None:
+            turn.marks["first_text"] = reply.first_text_at
+        return TurnResult(turn_id, status, turn.error, turn.model_calls, turn.marks)
+
+    def _record_user(self, user: UserInput, turn_id: str) -> None:
+        self._core.events.turn_id = turn_id
+        self._core.events.append("user", {"text": user.text, "kind": user.kind.value})
+
+    def commit_reply(self, turn_id: str, reply: HeardReply) -> None:
+        """Record what was heard of a turn's reply; the first call for a turn counts."""
+        if turn_id in self._committed:
+            return
+        self._committed[turn_id] = None
+        while len(self._committed) > MAX_REMEMBERED_TURNS:
+            self._committed.popitem(last=False)
+        heard, unheard = reply.heard.strip(), reply.unheard.strip()
+        if heard:
+            payload: dict[str, Any] = {"turn_id": turn_id, "text": heard, "interrupted": bool(unheard)}
+            if unheard:
+                payload["unheard"] = unheard
+            self._core.events.append("bot", payload)
+        elif unheard:
+            self._core.events.append("reply_unheard", {"turn_id": turn_id, "text": unheard})
+
+    def note(self, kind: str, **data: Any) -> None:
+        """Record something that happened beside the turns."""
+        if not kind.isidentifier() or kind in ENVELOPE:
+            raise ValueError(f"{kind!r} cannot be the kind of an event")
+        self._core.events.append(kind, data)
+
+    async def close(self, outcome: str) -> None:
+        """The call is over; see the Protocol.
+
+        After ``disconnected`` or ``shutdown`` the session lives on, so that the caller can come
+        back to it; any other outcome ends it.
+        """
+        locked = False
+        try:
+            async with asyncio.timeout(CLOSE_WAIT_S):
+                locked = await self._lock.acquire()
+        except TimeoutError:
+            log.warning("conversation %s is closed while a turn is still running", self.id)
+        try:
+            self._sessions.end(outcome, self._clock())
+            await self._save()
+        finally:
+            if locked:
+                self._lock.release()
+
+    async def _restore(self) -> None:
+        """Take over what the store knows, once."""
+        if self._restored:
+            return
+        self._restored = True
+        stored = await self._store.load(self.id)
+        if stored is None:
+            return
+        self._core.events.restore(stored.events)
+        if stored.state is not None:
+            lost = restore(self._core.state, stored.state, self._core.project)
+            self._core.events.session_id = self._core.state.session.id
+            if lost:
+                log.warning("conversation %s: the project no longer has %s", self.id, ", ".join(lost))
+
+    async def _save(self) -> None:
+        """Hand everything new to the store; what it does not take is kept for the next time."""
+        self._unsaved += self._core.events.take_unsaved()
+        state: Mapping[str, Any] = snapshot(self._core.state)
+        try:
+            await self._store.save(self.id, self._unsaved, state)
+        except Exception:
+            log.exception("conversation %s could not be saved", self.id)
+            del self._unsaved[:-MAX_REMEMBERED_TURNS]
+        else:
+            self._unsaved = []

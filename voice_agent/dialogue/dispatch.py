@@ -1,0 +1,153 @@
+"""Runs a project's tool: arguments checked, raced against cancellation and its timeout, recorded once.
+
+tool     ──────────●───────────x        x = CancelledError at its current await
+cancel   ──────────▲
+grace              ├── grace ──┤
+record   returned in the grace → recorded; cut off or abandoned → no record, it may run again
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from voice_agent.dialogue.cancellation import CancelReason, CancelToken, TurnCancelled, WorkCancelledItself, race
+from voice_agent.dialogue.events import EventLog, to_json
+from voice_agent.dialogue.memory import Memory, MemoryHandle
+from voice_agent.dialogue.project import Skill
+from voice_agent.dialogue.tools import ArgumentsRefused, Tool, ToolContext, ToolResult
+
+log = logging.getLogger(__name__)
+
+MAX_ERROR_CHARS = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a tool run came to. ``json`` is the result, or the error, as the model should read it."""
+
+    success: bool
+    json: str
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Seconds a tool may take, and seconds it is awaited after a cancellation."""
+
+    timeout_s: float = 10.0
+    grace_s: float = 1.0
+
+
+class Dispatcher:
+    """Runs tools for one conversation."""
+
+    def __init__(self, memory: Memory, events: EventLog, limits: Limits) -> None:
+        self._memory, self._events, self._limits = memory, events, limits
+
+    async def run(
+        self, tool: Tool, arguments: Mapping[str, Any], *, skill: Skill, step: str, activation: int, cancel: CancelToken
+    ) -> Outcome:
+        """Run ``tool`` once.
+
+        Args:
+            step: Name of the step, or of the tool when the model asked for it.
+            activation: Number of the skill's activation; with step and arguments it makes the
+                idempotency key.
+
+        Raises:
+            TurnCancelled: The turn was cancelled and the tool did not return inside the grace.
+        """
+        arguments_json = to_json(arguments)
+        try:
+            checked = tool.validate(arguments)
+        except ArgumentsRefused as fault:
+            return self._record(tool, arguments_json, Outcome(False, _error(f"Wrong arguments: {fault}")))
+        own = CancelToken()
+        handle = MemoryHandle(self._memory, skill.id)
+        if tool.takes_context is not None:
+            key = self._key(skill.id, step, activation, arguments_json)
+            checked[tool.takes_context] = ToolContext(handle, own, self._events.conversation_id, key)
+        outcome = await self._race(tool, checked, own, handle, cancel)
+        return self._record(tool, arguments_json, outcome)
+
+    async def _race(
+        self, tool: Tool, arguments: dict[str, Any], own: CancelToken, handle: MemoryHandle, cancel: CancelToken
+    ) -> Outcome:
+        def forward() -> None:
+            own.cancel(cancel.reason or CancelReason.SUPERSEDED)
+
+        cancel.check()
+        # A tool that must not be interrupted still answers to its timeout.
+        forget: Callable[[], None] = cancel.on_cancel(forward) if tool.interruptible else (lambda: None)
+        timeout = self._limits.timeout_s
+        timer = asyncio.get_running_loop().call_later(timeout, own.cancel, CancelReason.TIMEOUT)
+
+        async def work() -> Any:
+            return await tool.function(**arguments)
+
+        try:
+            name = f"tool {tool.name}"
+            done = await race(work(), own, name=name, grace_s=self._limits.grace_s, on_abandon=handle.close)
+            return Outcome(True, _result_json(tool, done.value))
+        except TurnCancelled:
+            cancel_won = cancel.is_cancelled and own.reason is cancel.reason
+            if cancel_won and tool.interruptible:
+                raise
+            return Outcome(False, _error(f"The tool took longer than {timeout:g} seconds."))
+        except WorkCancelledItself:
+            return Outcome(False, _error("The tool was cancelled from within."))
+        except Exception as fault:
+            log.exception("tool %s failed in conversation %s", tool.name, self._events.conversation_id)
+            return Outcome(False, _error(f"{type(fault).__name__}: {fault}"))
+        finally:
+            timer.cancel()
+            forget()
+            handle.close()
+
+    def _key(self, skill: str, step: str, activation: int, arguments_json: str) -> str:
+        parts = (self._events.conversation_id, skill, str(activation), step, arguments_json)
+        return hashlib.sha256("\x1f".join(parts).encode()).hexdigest()[:32]
+
+    def _record(self, tool: Tool, arguments_json: str, outcome: Outcome) -> Outcome:
+        record_tool(self._events, tool.name, arguments_json, outcome)
+        return outcome
+
+
+def record_tool(events: EventLog, name: str, arguments_json: str, outcome: Outcome) -> None:
+    """Record one dispatch under both of its names."""
+    payload = {
+        "tool": name,
+        "arguments_json": arguments_json,
+        "result_json": outcome.json,
+        "success": outcome.success,
+    }
+    events.append("tool_executed", payload)
+    events.append("mcp_tool_executed", payload)
+
+
+def _result_json(tool: Tool, value: Any) -> str:
+    if isinstance(value, ToolResult):
+        value = value.llm_response
+    else:
+        # Its effect has happened, so it counts as run; only its author needs to know.
+        log.warning("tool %s returned %s instead of a ToolResult", tool.name, type(value).__name__)
+    try:
+        return json.dumps(value, ensure_ascii=False)
+    except (TypeError, ValueError):
+        log.warning("tool %s returned something that JSON has no form for", tool.name)
+        return to_json(_keys_as_text(value))
+
+
+def _keys_as_text(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {str(k): _keys_as_text(v) for k, v in value.items()}
+    return [_keys_as_text(v) for v in value] if isinstance(value, list | tuple | set) else value
+
+
+def _error(message: str) -> str:
+    return to_json({"error": message[:MAX_ERROR_CHARS]})

@@ -1,0 +1,189 @@
+"""What each framework tool does when the model calls it."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any
+
+from voice_agent.dialogue import framework_tools as ft
+from voice_agent.dialogue.blocks import CollectStep
+from voice_agent.dialogue.core import Core
+from voice_agent.dialogue.dispatch import Outcome, record_tool
+from voice_agent.dialogue.events import to_json
+from voice_agent.dialogue.knowledge import ScoredPassage
+from voice_agent.dialogue.memory import Field, MemoryRefused, Writer, coerce
+from voice_agent.dialogue.model_call import ModelReply
+from voice_agent.dialogue.offer import Offer, routable
+from voice_agent.dialogue.project import UNSUPPORTED
+from voice_agent.dialogue.questions import Questions
+from voice_agent.dialogue.routing import Router, RoutingRefused
+from voice_agent.dialogue.skill_file import mentions
+from voice_agent.dialogue.state import PendingCall
+from voice_agent.dialogue.steps import StepRunner
+from voice_agent.dialogue.turn import Turn
+
+MAX_PASSAGES = 3
+
+
+class Refused(Exception):
+    """The call is not allowed or makes no sense; the message goes back to the model."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """Text for the model, and whether the turn waits or the call ends."""
+
+    text: str = '{"ok": true}'
+    wait: bool = False
+    ended: bool = False
+
+
+OK = Reply()
+Handler = Callable[[Turn, Offer, dict[str, Any], ModelReply], Awaitable[Reply]]
+
+
+class FrameworkCalls:
+    def __init__(self, core: Core, router: Router, steps: StepRunner) -> None:
+        self._core, self._router, self._steps = core, router, steps
+        self._questions = Questions(core, router, steps)
+        self._handlers: dict[str, Handler] = {
+            ft.START_SKILL: self._start_skill,
+            ft.RUN_BLOCK: self._run_block,
+            ft.SET_FIELDS: self._set_fields,
+            ft.COMPLETE: self._complete,
+            ft.CANCEL_SKILL: self._cancel_skill,
+            ft.LISTEN: self._listen,
+            ft.HANG_UP: self._hang_up,
+            ft.SEARCH_KNOWLEDGE: self._search_knowledge,
+            ft.CANNOT_HELP: self._cannot_help,
+            ft.CONFIRM: self._confirm,
+            ft.DENY: self._deny,
+        }
+
+    async def run(self, turn: Turn, offer: Offer, name: str, arguments: dict[str, Any], reply: ModelReply) -> Reply:
+        """Run one framework tool that was offered.
+
+        Raises:
+            Refused: Its arguments, or the moment, are wrong; nothing was done.
+        """
+        return await self._handlers[name](turn, offer, arguments, reply)
+
+    async def _start_skill(self, turn: Turn, offer: Offer, arguments: dict[str, Any], reply: ModelReply) -> Reply:
+        id, top = str(arguments.get("skill", "")), self._core.state.top
+        if top is not None and id == top.skill.id:
+            return Reply('{"ok": true, "note": "It is already active."}')
+        allowed = routable(self._core.project, self._core.state)
+        if id not in allowed:
+            raise Refused(f"There is no skill {id!r} to start now. Available: {', '.join(allowed) or 'none'}.")
+        named = top is not None and not top.cursors and id in mentions(top.skill.prose)["skill"]
+        try:
+            self._router.start(turn, allowed[id], returns=named)
+        except RoutingRefused as fault:
+            raise Refused(str(fault)) from fault
+        turn.fill_due = bool(allowed[id].fillable)
+        turn.answer_due = True
+        return OK
+
+    async def _run_block(self, turn: Turn, offer: Offer, arguments: dict[str, Any], reply: ModelReply) -> Reply:
+        top = self._core.state.top
+        block = top.skill.blocks.get(str(arguments.get("block"))) if top else None
+        if top is None or block is None or top.cursors:
+            raise Refused(f"There is no block {arguments.get('block')!r} to run now.")
+        self._router.enter(top, block)
+        turn.fill_due = True
+        return OK
+
+    async def _set_fields(self, turn: Turn, offer: Offer, arguments: dict[str, Any], reply: ModelReply) -> Reply:
+        state = self._core.state
+        values: list[tuple[Field, Any]] = []
+        for name, value in arguments.items():
+            declared = offer.fields.get(name)
+            if declared is None:
+                raise Refused(f"{name!r} cannot be set. Fields: {', '.join(offer.fields) or 'none'}. Nothing was set.")
+            if value is None or value == "":
+                continue
+            try:
+                values.append((declared, coerce(declared, value)))
+            except MemoryRefused as fault:
+                raise Refused(f"{fault} Nothing was set.") from fault
+        if not values:
+            raise Refused("No value was given. Nothing was set.")
+        for declared, value in values:
+            state.memory.write(declared, value, Writer.MODEL)
+        top = state.top
+        if isinstance(state.question, PendingCall) and state.question.step is not None:
+            self._router.drop_question("its arguments have changed")
+        if top is not None and top.cursor is not None:
+            top.cursor.declined = False
+            if isinstance(top.cursor.step, CollectStep):
+                turn.answer_due = False
+        return OK
+
+    async def _complete(self, turn: Turn, offer: Offer, arguments: dict[str, Any], reply: ModelReply) -> Reply:
+        top = self._core.state.top
+        if top is None or top.cursors:
+            raise Refused("There is no skill that could be completed now.")
+        others = [call.name for call in reply.calls if ft.ALIASES.get(call.name, call.name) != ft.COMPLETE]
+        if any(name not in ft.FRAMEWORK_TOOLS or name == ft.SEARCH_KNOWLEDGE for name in others):
+            raise Refused("Use the results first, then call complete in a response of its own.")
+        if reply.text.strip():
+            turn.answer_due = False
+        self._router.finish(turn, top)
+        return OK
+
+    async def _cancel_skill(self, turn: Turn, offer: Offer, arguments: dict[str, Any], reply: ModelReply) -> Reply:
+        top = self._core.state.top
+        if top is None:
+            raise Refused("No skill is active.")
+        self._router.cancel(turn, top, reason="caller")
+        if not reply.text.strip() and self._core.state.question is None:
+            self._core.say(turn, "utter_skill_cancelled", top.skill.id)
+        turn.answer_due = False
+        return Reply(wait=self._core.state.top is None)
+
+    async def _listen(self, turn: Turn, offer: Offer, arguments: dict[str, Any], reply: ModelReply) -> Reply:
+        record_tool(self._core.events, ft.LISTEN, "{}", Outcome(True, "{}"))
+        return OK
+
+    async def _hang_up(self, turn: Turn, offer: Offer, arguments: dict[str, Any], reply: ModelReply) -> Reply:
+        if not reply.text.strip():
+            self._core.say(turn, "utter_hangup_goodbye")
+        self._steps.hang_up(turn)
+        return Reply(ended=True)
+
+    async def _search_knowledge(self, turn: Turn, offer: Offer, arguments: dict[str, Any], reply: ModelReply) -> Reply:
+        query = str(arguments.get("query") or turn.utterance)
+        top = self._core.state.top
+        found: list[ScoredPassage] = []
+        for index in ((top.skill.knowledge if top else None), self._core.project.knowledge):
+            if index is not None and len(found) < MAX_PASSAGES:
+                found += await index.search(query, limit=MAX_PASSAGES - len(found))
+        turn.searched, turn.answer_due = True, True
+        self._core.events.append("knowledge_searched", {"query": query, "sources": [s.passage.source for s in found]})
+        passages = [{"title": s.passage.title, "text": s.passage.text} for s in found]
+        return Reply(to_json({"passages": passages}))
+
+    async def _cannot_help(self, turn: Turn, offer: Offer, arguments: dict[str, Any], reply: ModelReply) -> Reply:
+        state = self._core.state
+        turn.answer_due = False
+        if reply.text.strip():
+            return Reply(wait=state.question is not None)
+        if state.question is not None:
+            self._core.say(turn, "utter_not_understood")
+            self._questions.repeat(turn)
+            return Reply(wait=True)
+        if offer.asked is not None:
+            # Not an answer to the question that is open: the step asks again.
+            self._core.say(turn, "utter_not_understood")
+            return OK
+        self._core.events.append("request_unsupported", {"reason": str(arguments.get("reason", ""))[:200]})
+        self._router.start(turn, self._core.project.skills[UNSUPPORTED], returns=True)
+        return OK
+
+    async def _confirm(self, turn: Turn, offer: Offer, arguments: dict[str, Any], reply: ModelReply) -> Reply:
+        return Reply(await self._questions.yes(turn))
+
+    async def _deny(self, turn: Turn, offer: Offer, arguments: dict[str, Any], reply: ModelReply) -> Reply:
+        text = self._questions.no(turn, worded=bool(reply.text.strip()))
+        return Reply(text, wait=True)

@@ -1,0 +1,55 @@
+"""From the tracker to the messages a model may see: what the caller said and what was heard in reply."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from voice_agent.dialogue.events import payload_of
+from voice_agent.dialogue.turn import cut
+from voice_agent.llm.protocol import Message, ToolCall
+
+MAX_MESSAGES = 60
+MAX_USER_CHARS = 8000
+HIDDEN_TOOLS = frozenset(("listen", "hangup"))
+
+
+def history(events: Sequence[Mapping[str, Any]], session_id: str, *, before_turn: str) -> list[Message]:
+    """Return the messages of this session before turn ``before_turn``, oldest first, at most `MAX_MESSAGES`.
+
+    Only what was heard of a reply is in it. A call and its result always come together. A turn
+    that was superseded before anything of it was heard is left out: its words came again.
+    """
+    superseded = {
+        payload.get("turn_id") for event in events for kind, payload in [payload_of(event)] if kind == "turn_superseded"
+    }
+    groups: list[list[Message]] = []
+    for event in events:
+        if event.get("session_id", session_id) != session_id:
+            continue
+        kind, payload = payload_of(event)
+        if kind == "user" and payload.get("turn_id") == before_turn:
+            continue
+        if kind == "user" and payload.get("kind") != "intent" and payload.get("turn_id") not in superseded:
+            groups.append([Message("user", cut(str(payload.get("text", "")), MAX_USER_CHARS))])
+        elif kind == "bot" and payload.get("text"):
+            groups.append([Message("assistant", str(payload["text"]))])
+        elif (
+            kind == "tool_executed"
+            and payload.get("tool") not in HIDDEN_TOOLS
+            and payload.get("turn_id") != before_turn
+        ):
+            groups.append(_tool_pair(event, payload))
+    kept: list[Message] = []
+    for group in reversed(groups):
+        if len(kept) + len(group) > MAX_MESSAGES:
+            break
+        kept = group + kept
+    return kept
+
+
+def _tool_pair(event: Mapping[str, Any], payload: Mapping[str, Any]) -> list[Message]:
+    name = str(payload.get("tool", ""))
+    call = ToolCall(f"call_e{event.get('sequence', 0)}", name, str(payload.get("arguments_json", "{}")))
+    result = cut(str(payload.get("result_json", "")))
+    return [Message("assistant", tool_calls=(call,)), Message("tool", result, tool_call_id=call.id, name=name)]

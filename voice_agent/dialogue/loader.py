@@ -1,0 +1,178 @@
+"""Reads a project directory into a `Project`, collecting every problem of every file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from voice_agent.diagnostics import Problem, Severity, did_you_mean
+from voice_agent.dialogue.declarations import read_memory, read_responses
+from voice_agent.dialogue.knowledge import WordIndex, read_references
+from voice_agent.dialogue.linking import check_project
+from voice_agent.dialogue.memory import PROJECT, Field, Schema
+from voice_agent.dialogue.names import Names
+from voice_agent.dialogue.project import LIFECYCLE, UNSUPPORTED, Project, Skill
+from voice_agent.dialogue.responses import Response, Responses
+from voice_agent.dialogue.skill_file import SkillFile, read_skill
+from voice_agent.dialogue.tool_loading import load_tool_folder, project_imports
+from voice_agent.dialogue.tools import Tool
+from voice_agent.yaml_source import Reader, read_file
+
+LIFECYCLE_FOLDER = Path(__file__).parent / "lifecycle"
+ENGINE_PLACEHOLDERS = frozenset({"skill_name"})
+"""Placeholders of packaged responses that the engine fills by itself."""
+
+_NOT_ACTED_ON = {
+    "hooks.py": "Hooks are not run yet.",
+    "hooks": "Hooks are not run yet.",
+    "endpoints.yml": "Its stores, brokers and model groups are not acted on yet.",
+}
+
+
+class ProjectLoader:
+    """Loads one project. Use `load_project`."""
+
+    def __init__(self, root: Path, problems: list[Problem]) -> None:
+        self.root, self.problems = root, problems
+        own = self._folders(root / "skills")
+        bundled = self._folders(LIFECYCLE_FOLDER)
+        self.folders: dict[str, Path] = {**bundled, **own}
+        self.bundled = bundled
+
+    def _folders(self, parent: Path) -> dict[str, Path]:
+        if not parent.is_dir():
+            return {}
+        return {p.parent.name: p.parent for p in sorted(parent.glob("*/skill.md"))}
+
+    def load(self) -> Project:
+        root = self.root
+        if not any(folder.is_relative_to(root) for folder in self.folders.values()):
+            remedy = "Add skills/<name>/skill.md."
+            self._problem("project.no_skills", f"{root} has no skills.", remedy, root / "skills")
+        for name, message in _NOT_ACTED_ON.items():
+            if (root / name).exists():
+                self._problem("project.unused", message, "", root / name, Severity.WARNING)
+        schema = Schema(self._memory())
+        shared, local = self._tools()
+        files = {skill: f for skill, folder in self.folders.items() if (f := self._skill_file(skill, folder, schema))}
+        responses = self._responses(schema)
+        skills = {id: self._skill(id, file, schema, shared, local[id]) for id, file in files.items()}
+        references = read_references(root / "references", root)
+        project = Project(root, skills, schema, responses, WordIndex(references) if references else None)
+        check_project(project, files, self.problems)
+        return project
+
+    def _problem(
+        self,
+        id: str,
+        message: str,
+        remedy: str,
+        path: Path,
+        severity: Severity = Severity.ERROR,
+        line: int | None = None,
+    ) -> None:
+        self.problems.append(Problem(id, message, remedy, path, line, severity))
+
+    # --- one kind of file each -----------------------------------------------------------------
+
+    def _memory(self) -> list[Field]:
+        fields = self._memory_file(self.root / "memory.yml", PROJECT)
+        for skill, folder in self.folders.items():
+            own = self._memory_file(folder / "memory.yml", skill)
+            if skill in self.bundled and folder != self.bundled[skill]:
+                # The engine writes the bundled fields whoever words the skill.
+                bundled = self._memory_file(self.bundled[skill] / "memory.yml", skill)
+                own += [f for f in bundled if f.name not in {o.name for o in own}]
+            fields += own
+        return fields
+
+    def _memory_file(self, path: Path, namespace: str) -> list[Field]:
+        source = read_file(path, self.problems) if path.is_file() else None
+        return [] if source is None else read_memory(source.value, namespace, Reader(path, self.problems, "memory"))
+
+    def _responses(self, schema: Schema) -> Responses:
+        packaged = self._response_file(LIFECYCLE_FOLDER / "responses.yml", PROJECT, schema)
+        root = self._response_file(self.root / "responses.yml", PROJECT, schema)
+        by_skill: dict[str, Mapping[str, Response]] = {
+            skill: self._response_file(folder / "responses.yml", skill, schema)
+            for skill, folder in self.folders.items()
+        }
+        return Responses(packaged, root, by_skill)
+
+    def _response_file(self, path: Path, skill: str, schema: Schema) -> dict[str, Response]:
+        source = read_file(path, self.problems) if path.is_file() else None
+        if source is None:
+            return {}
+        names = Names(skill, schema, Reader(path, self.problems, "responses"))
+        return read_responses(source.value, names, extra=ENGINE_PLACEHOLDERS)
+
+    def _tools(self) -> tuple[dict[str, Tool], dict[str, dict[str, Tool]]]:
+        with project_imports(self.root):
+            shared = load_tool_folder(self.root, self.problems, single_file=False)
+            local = {skill: load_tool_folder(folder, self.problems) for skill, folder in self.folders.items()}
+        return shared, local
+
+    def _skill_file(self, skill: str, folder: Path, schema: Schema) -> SkillFile | None:
+        path = folder / "skill.md"
+        reader = Reader(path, self.problems, "skill")
+        try:
+            text = path.read_text(encoding="utf-8-sig")
+        except (OSError, UnicodeDecodeError) as fault:
+            reader.error("unreadable", f"Cannot be read: {fault}.", "Save the file as UTF-8.")
+            return None
+        if not skill.replace("-", "_").isidentifier():
+            reader.error("id", f"The folder name {skill!r} cannot be a skill id.", "Use letters, digits, underscores.")
+        return read_skill(path, text, Names(skill, schema, reader))
+
+    def _skill(
+        self, id: str, file: SkillFile, schema: Schema, shared: Mapping[str, Tool], local: Mapping[str, Tool]
+    ) -> Skill:
+        folder = self.folders[id]
+        lifecycle = id in LIFECYCLE
+        if id == UNSUPPORTED and file.engine_managed is False:
+            message = "This skill is started by the engine only."
+            self._problem("skill.engine_managed", message, "Remove `engine_managed: false`.", file.path,
+                          line=file.engine_managed_line)  # fmt: skip
+        managed = lifecycle if file.engine_managed is None else file.engine_managed
+        passages = read_references(folder / "references", self.root) if folder.is_relative_to(self.root) else []
+        return Skill(
+            id=id,
+            name=file.name,
+            description=file.description,
+            path=file.path,
+            examples=file.examples,
+            requires=file.requires,
+            complete_when=file.complete_when,
+            constraints=file.constraints,
+            triggers=tuple(trigger for trigger, _ in file.triggers),
+            prose=file.prose,
+            blocks=file.blocks,
+            tools={**self._imported(file, shared, local), **local},
+            fields=tuple(schema.of(id)),
+            menu=not managed,
+            lifecycle=lifecycle,
+            knowledge=WordIndex(passages) if passages else None,
+        )
+
+    def _imported(self, file: SkillFile, shared: Mapping[str, Tool], local: Mapping[str, Tool]) -> dict[str, Tool]:
+        found: dict[str, Tool] = {}
+        for name, line in file.imports.items():
+            if name.startswith("mcp/"):
+                message = f"{name!r} is left out: MCP servers are not connected yet."
+                self._problem("skill.mcp", message, "", file.path, Severity.WARNING, line)
+            elif name in shared:
+                found[name] = shared[name]
+            else:
+                near = did_you_mean(name, shared)
+                remedy = near or f"Shared tools: {', '.join(sorted(shared)) or 'none; they live in tools/*.py'}."
+                self._problem(
+                    "skill.unknown_import", f"There is no shared tool {name!r}.", remedy, file.path, line=line
+                )
+        return found
+
+
+def load_project(root: Path) -> tuple[Project, tuple[Problem, ...]]:
+    """Load the project in ``root``; problems come back whether or not they are errors."""
+    problems: list[Problem] = []
+    project = ProjectLoader(root, problems).load()
+    return project, tuple(problems)

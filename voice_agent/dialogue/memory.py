@@ -1,0 +1,280 @@
+"""Memory: typed values in declared fields, per skill and for the whole session (``project``)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any, Literal
+
+from voice_agent.diagnostics import did_you_mean
+from voice_agent.dialogue.conditions import Reference
+
+PROJECT = "project"
+"""Namespace of the root ``memory.yml``."""
+MAX_TEXT_CHARS = 10_000
+MAX_LIST_ITEMS = 1_000
+
+FieldType = Literal["text", "categorical", "bool", "int", "float", "list", "any"]
+TYPE_ALIASES: Mapping[str, FieldType] = {
+    "text": "text", "str": "text", "string": "text",
+    "categorical": "categorical", "enum": "categorical",
+    "bool": "bool", "boolean": "bool",
+    "int": "int", "integer": "int",
+    "float": "float", "number": "float", "numeric": "float",
+    "list": "list", "any": "any", "object": "any", "dict": "any",
+}  # fmt: skip
+
+
+class Writer(Enum):
+    """Who wrote a value. Decides what may be written, and is recorded with it."""
+
+    TOOL = "tool"
+    MODEL = "model"
+    STEP = "step"
+    SEED = "seed"
+    ENGINE = "engine"
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One declared entry of memory.
+
+    Attributes:
+        public: Readable by other skills; kept until the same skill starts again.
+        llm_settable: The model may write it without a collect step asking for it.
+        pii: Personal data: kept out of logs.
+        seed: May be filled from the metadata of a new session (project only).
+        mutable: May be written more than once (project only).
+    """
+
+    namespace: str
+    name: str
+    type: FieldType = "any"
+    description: str = ""
+    enum_values: tuple[str, ...] = ()
+    initial_value: Any = None
+    public: bool = True
+    llm_settable: bool = False
+    pii: bool = False
+    seed: bool = False
+    mutable: bool = False
+
+    @property
+    def reference(self) -> Reference:
+        return Reference(self.namespace, self.name)
+
+
+class MemoryRefused(Exception):
+    """A write that the declarations do not allow. The message is fit for the model and the operator."""
+
+
+_YES = {"yes", "true", "y", "1", "on"}
+_NO = {"no", "false", "n", "0", "off"}
+
+
+def coerce(declared: Field, value: Any) -> Any:
+    """Return ``value`` as the field's type.
+
+    Raises:
+        MemoryRefused: It cannot be read as that type without guessing.
+    """
+    if value is None or declared.type == "any":
+        return value
+    converted = _CONVERTERS[declared.type](declared, value)
+    if converted is _NO_FIT:
+        wanted = f"one of {', '.join(declared.enum_values)}" if declared.type == "categorical" else declared.type
+        raise MemoryRefused(f"{declared.name} takes {wanted}, not {value!r:.80}.")
+    return converted
+
+
+_NO_FIT = object()
+
+
+def _text(declared: Field, value: Any) -> Any:
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        return _NO_FIT
+    return str(value)[:MAX_TEXT_CHARS]
+
+
+def _categorical(declared: Field, value: Any) -> Any:
+    wanted = str(value).strip().casefold()
+    return next((v for v in declared.enum_values if v.casefold() == wanted), _NO_FIT)
+
+
+def _bool(declared: Field, value: Any) -> Any:
+    if isinstance(value, bool):
+        return value
+    word = value.strip().lower() if isinstance(value, str) else ""
+    return True if word in _YES else False if word in _NO else _NO_FIT
+
+
+def _number(kind: Callable[[Any], Any]) -> Callable[[Field, Any], Any]:
+    def convert(declared: Field, value: Any) -> Any:
+        if isinstance(value, bool):
+            return _NO_FIT
+        if isinstance(value, float) and kind is int:
+            return int(value) if value.is_integer() else _NO_FIT
+        try:
+            return kind(value.replace(",", "").strip() if isinstance(value, str) else value)
+        except (TypeError, ValueError):
+            return _NO_FIT
+
+    return convert
+
+
+def _list(declared: Field, value: Any) -> Any:
+    return list(value)[:MAX_LIST_ITEMS] if isinstance(value, list | tuple) else _NO_FIT
+
+
+_CONVERTERS: Mapping[str, Callable[[Field, Any], Any]] = {
+    "text": _text, "categorical": _categorical, "bool": _bool,
+    "int": _number(int), "float": _number(float), "list": _list,
+}  # fmt: skip
+
+
+class Schema:
+    """All declared fields of a project."""
+
+    def __init__(self, fields: Iterable[Field] = ()) -> None:
+        self._fields: dict[Reference, Field] = {f.reference: f for f in fields}
+
+    def __iter__(self) -> Any:
+        return iter(self._fields.values())
+
+    def get(self, reference: Reference) -> Field | None:
+        return self._fields.get(reference)
+
+    def of(self, namespace: str) -> list[Field]:
+        return [f for f in self._fields.values() if f.namespace == namespace]
+
+    def resolve(self, name: str, skill: str | None) -> Field | None:
+        """Return the field a bare ``name`` means inside ``skill``: the skill's own first, then the project's."""
+        own = self._fields.get(Reference(skill, name)) if skill else None
+        return own or self._fields.get(Reference(PROJECT, name))
+
+    def suggestion(self, name: str, namespaces: Iterable[str]) -> str:
+        known = [f.name for n in namespaces for f in self.of(n)]
+        return did_you_mean(name, known)
+
+
+Listener = Callable[[Field, Any, Writer], None]
+
+
+@dataclass(slots=True)
+class Memory:
+    """The values of one session. Every write goes through the declarations and is reported to ``on_write``."""
+
+    schema: Schema
+    on_write: Listener | None = None
+    _values: dict[Reference, Any] = field(default_factory=dict)
+
+    def read(self, namespace: str, entry: str) -> Any:
+        """Return the value, or the declared initial one, or None."""
+        reference = Reference(namespace, entry)
+        if reference in self._values:
+            return self._values[reference]
+        declared = self.schema.get(reference)
+        return None if declared is None else declared.initial_value
+
+    def write(self, declared: Field, value: Any, writer: Writer) -> None:
+        """Write one value.
+
+        Raises:
+            MemoryRefused: It does not fit the type, or the field is locked or not the writer's to set.
+        """
+        if declared.namespace == PROJECT:
+            if writer is Writer.MODEL:
+                raise MemoryRefused(f"{declared.name} belongs to the project and is not set by the model.")
+            if writer is Writer.SEED and not declared.seed:
+                raise MemoryRefused(f"{declared.name} is not declared with `seed: true`.")
+            current = self._values.get(declared.reference)
+            if current is not None and not declared.mutable:
+                if coerce(declared, value) == current:
+                    return
+                raise MemoryRefused(f"{declared.name} is already set and locked for this session.")
+        converted = coerce(declared, value)
+        self._values[declared.reference] = converted
+        if self.on_write is not None:
+            self.on_write(declared, converted, writer)
+
+    def begin(self, skill: str) -> None:
+        """A skill starts: its memory is empty."""
+        self._forget(lambda f: f.namespace == skill)
+
+    def end(self, skill: str) -> None:
+        """A skill ended: what it did not publish is forgotten."""
+        self._forget(lambda f: f.namespace == skill and not f.public)
+
+    def clear(self) -> None:
+        self._values.clear()
+
+    def _forget(self, which: Callable[[Field], bool]) -> None:
+        for reference in [r for r in self._values if (f := self.schema.get(r)) is not None and which(f)]:
+            del self._values[reference]
+
+    def readable(self, skill: str | None) -> list[tuple[Field, Any]]:
+        """Return set values that ``skill`` may read: its own, other skills' public ones, the project's."""
+        found = []
+        for declared in self.schema:
+            if declared.namespace in (skill, PROJECT) or declared.public:
+                value = self.read(declared.namespace, declared.name)
+                if value is not None:
+                    found.append((declared, value))
+        return found
+
+    def snapshot(self) -> list[list[Any]]:
+        """Return the values as JSON-ready ``[namespace, entry, value]`` triples."""
+        return [[r.namespace, r.entry, value] for r, value in self._values.items()]
+
+    def restore(self, triples: Iterable[Iterable[Any]]) -> None:
+        """Take over a snapshot; values whose declaration has gone or changed are left out."""
+        for namespace, entry, value in triples:
+            declared = self.schema.get(Reference(namespace, entry))
+            if declared is not None:
+                try:
+                    self._values[declared.reference] = coerce(declared, value)
+                except MemoryRefused:
+                    continue
+
+
+class MemoryHandle:
+    """What a tool sees of memory: bare names, its skill's first, then the project's.
+
+    Closed when the tool has ended; a tool that outlived its grace window cannot write any more.
+    """
+
+    __slots__ = ("_closed", "_memory", "_skill")
+
+    def __init__(self, memory: Memory, skill: str | None) -> None:
+        self._memory, self._skill, self._closed = memory, skill, False
+
+    def _field(self, name: str) -> Field:
+        declared = self._memory.schema.resolve(name, self._skill)
+        if declared is None:
+            near = self._memory.schema.suggestion(name, [n for n in (self._skill, PROJECT) if n])
+            raise MemoryRefused(f"Memory has no field {name!r} here. {near}".strip())
+        return declared
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """Return the value of a field, ``default`` while it is unset.
+
+        Raises:
+            MemoryRefused: No such field is declared.
+        """
+        declared = self._field(name)
+        value = self._memory.read(declared.namespace, declared.name)
+        return default if value is None else value
+
+    def set(self, name: str, value: Any) -> None:
+        """Write a field.
+
+        Raises:
+            MemoryRefused: Not declared, of another type, locked, or the tool is past its time.
+        """
+        if self._closed:
+            raise MemoryRefused(f"The tool had already ended when it wrote {name!r}.")
+        self._memory.write(self._field(name), value, Writer.TOOL)
+
+    def close(self) -> None:
+        self._closed = True

@@ -1,0 +1,154 @@
+"""What the model may do in its next call: the tools it is offered, and the same in structured form.
+
+Gates are decided here and again when a call comes back (`calls`); a model that invents a call
+gets nothing by it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from voice_agent.dialogue import framework_tools as ft
+from voice_agent.dialogue.blocks import CollectStep, InstructionsStep
+from voice_agent.dialogue.memory import Field
+from voice_agent.dialogue.project import Project, Skill
+from voice_agent.dialogue.skill_file import mentions
+from voice_agent.dialogue.state import DialogueState
+from voice_agent.dialogue.tools import Tool
+from voice_agent.dialogue.turn import Turn
+from voice_agent.llm.protocol import FieldCard, Scope, SkillCard, ToolSpec
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """The allowed moves.
+
+    Attributes:
+        skills: Skills `start_skill` may name.
+        fields: Fields `set_fields` may write.
+        asked: The field whose question is open.
+        tools: The active skill's own tools whose gates are open.
+    """
+
+    specs: tuple[ToolSpec, ...]
+    scope: Scope
+    skills: Mapping[str, Skill] = field(default_factory=dict)
+    fields: Mapping[str, Field] = field(default_factory=dict)
+    asked: Field | None = None
+    tools: Mapping[str, Tool] = field(default_factory=dict)
+
+    @property
+    def names(self) -> frozenset[str]:
+        return frozenset(spec.name for spec in self.specs)
+
+
+def routable(project: Project, state: DialogueState) -> dict[str, Skill]:
+    """Return the skills that may be started now: on the menu or named by the active prose, gate open, not on top."""
+    top = state.top
+    named = mentions(top.skill.prose)["skill"] if top is not None and not top.cursors else set()
+    candidates = [s for s in project.skills.values() if s.menu or s.id in named]
+    read = state.memory.read
+    return {
+        s.id: s
+        for s in candidates
+        if (top is None or s.id != top.skill.id) and (s.requires is None or s.requires.holds(read))
+    }
+
+
+def fillable(state: DialogueState) -> tuple[dict[str, Field], Field | None]:
+    """Return the fields the model may write now, and the one the caller was asked for."""
+    top = state.top
+    if top is None:
+        return {}, None
+    fields = {f.name: f for f in top.skill.fields if f.llm_settable}
+    asked: Field | None = None
+    if top.cursor is not None:
+        fields.update({f.name: f for f in top.cursor.block.fields})
+        step = top.cursor.step
+        if isinstance(step, CollectStep) and state.question is None:
+            asked = step.field
+            fields[asked.name] = asked
+    return fields, asked
+
+
+def open_tools(state: DialogueState) -> dict[str, Tool]:
+    """Return the active skill's tools that the model may call: in prose or an instructions step, gates open."""
+    top = state.top
+    if top is None or (top.cursor is not None and not isinstance(top.cursor.step, InstructionsStep)):
+        return {}
+    read = state.memory.read
+    found = {}
+    for name, tool in top.skill.tools.items():
+        requires = top.skill.constraint(name).requires
+        if requires is None or requires.holds(read):
+            found[name] = tool
+    return found
+
+
+def build_offer(project: Project, state: DialogueState, turn: Turn) -> Offer:
+    """Decide what the model may do now."""
+    top = state.top
+    skill = top.skill if top is not None else None
+    skills, tools = routable(project, state), open_tools(state)
+    fields, asked = fillable(state)
+    in_block = top is not None and top.cursor is not None
+    confirming = state.question is not None and state.question.asked < turn.number
+    knowledge = has_knowledge(project, state)
+    specs: list[ToolSpec] = []
+    if skills:
+        specs.append(ft.choice(ft.START_SKILL, "skill", skills, _override(skill, ft.START_SKILL)))
+    if fields:
+        schema = {name: ft.field_schema(f) for name, f in fields.items()}
+        specs.append(ft.spec(ft.SET_FIELDS, schema, description=_override(skill, ft.SET_FIELDS)))
+    if confirming:
+        specs += [ft.spec(ft.CONFIRM), ft.spec(ft.DENY)]
+    if top is not None and not in_block:
+        if top.skill.blocks:
+            specs.append(ft.choice(ft.RUN_BLOCK, "block", top.skill.blocks))
+        specs.append(ft.spec(ft.COMPLETE, description=_override(top.skill, ft.COMPLETE)))
+    if top is not None and not top.skill.lifecycle:
+        specs.append(ft.spec(ft.CANCEL_SKILL, description=_override(top.skill, ft.CANCEL_SKILL)))
+    for name, tool in tools.items():
+        description = top.skill.constraint(name).description if top else ""
+        specs.append(ToolSpec(name, description or tool.description, tool.parameters))
+    if knowledge:
+        query = {"query": {"type": "string", "description": "The question in full words."}}
+        specs.append(ft.spec(ft.SEARCH_KNOWLEDGE, query, required=["query"]))
+    if not knowledge or turn.searched:
+        # With something to search, giving up comes after searching.
+        specs.append(ft.spec(ft.CANNOT_HELP, {"reason": {"type": "string"}}))
+    specs += [ft.spec(ft.LISTEN), ft.spec(ft.HANG_UP, description=_override(skill, ft.HANG_UP))]
+    scope = Scope(
+        utterance=turn.utterance,
+        skills=tuple(SkillCard(s.id, s.description, s.examples) for s in skills.values()),
+        active_skill=top.skill.id if top else None,
+        fields=_cards(fields, asked),
+        confirming=confirming,
+        has_knowledge=knowledge,
+    )
+    return Offer(tuple(specs), scope, skills, fields, asked, tools)
+
+
+def fill_offer(state: DialogueState, turn: Turn) -> Offer:
+    """The narrow offer after a skill was started: only write down what the caller has already said."""
+    top = state.top
+    assert top is not None
+    read = state.memory.read
+    fields = {f.name: f for f in top.skill.fillable if read(f.namespace, f.name) is None}
+    schema = {name: ft.field_schema(f) for name, f in fields.items()}
+    scope = Scope(utterance=turn.utterance, active_skill=top.skill.id, fields=_cards(fields, None))
+    return Offer((ft.spec(ft.SET_FIELDS, schema), ft.spec(ft.LISTEN)), scope, fields=fields)
+
+
+def has_knowledge(project: Project, state: DialogueState) -> bool:
+    own = state.top.skill.knowledge if state.top else None
+    return bool(own) or bool(project.knowledge)
+
+
+def _cards(fields: Mapping[str, Field], asked: Field | None) -> tuple[FieldCard, ...]:
+    return tuple(FieldCard(f.name, f.type, f.description, f.enum_values, f == asked) for f in fields.values())
+
+
+def _override(skill: Skill | None, name: str) -> str:
+    return skill.constraint(name).description if skill else ""

@@ -1,0 +1,106 @@
+"""A loaded project: everything its files say, checked and linked. Immutable; shared by all conversations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from voice_agent.dialogue.blocks import Block, Paragraph
+from voice_agent.dialogue.conditions import Condition
+from voice_agent.dialogue.knowledge import KnowledgeIndex
+from voice_agent.dialogue.memory import Field, Schema
+from voice_agent.dialogue.responses import Responses
+from voice_agent.dialogue.tools import Tool
+
+SESSION_START = "default_session_start"
+COMPLETED = "default_completed"
+UNSUPPORTED = "default_unsupported_request_handler"
+SILENCE = "default_silence_check_in"
+LIFECYCLE = frozenset({SESSION_START, COMPLETED, UNSUPPORTED, SILENCE})
+"""Skills the engine starts by itself. A project overrides one with a folder of the same name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Confirmation:
+    """The caller must say yes before the tool runs. Response names; None lets the model word it."""
+
+    ask: str | None = None
+    denied: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Constraint:
+    """What ``tool_constraints`` says of one tool."""
+
+    requires: Condition | None = None
+    confirmation: Confirmation | None = None
+    on_success: str | None = None
+    description: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Trigger:
+    """A response said by itself: on activation, or once when ``when`` becomes true."""
+
+    response: str
+    when: Condition | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Skill:
+    """One skill.
+
+    Attributes:
+        id: Folder name: routing id and memory namespace.
+        menu: Whether the model may choose it.
+        lifecycle: The engine starts it; it never triggers "anything else?".
+        path: Its skill.md.
+        knowledge: Search over its own references, if it has any.
+    """
+
+    id: str
+    name: str
+    description: str
+    path: Path
+    examples: tuple[str, ...] = ()
+    requires: Condition | None = None
+    complete_when: Condition | None = None
+    constraints: Mapping[str, Constraint] = field(default_factory=dict)
+    triggers: tuple[Trigger, ...] = ()
+    prose: tuple[Paragraph, ...] = ()
+    blocks: Mapping[str, Block] = field(default_factory=dict)
+    tools: Mapping[str, Tool] = field(default_factory=dict)
+    fields: tuple[Field, ...] = ()
+    menu: bool = True
+    lifecycle: bool = False
+    knowledge: KnowledgeIndex | None = None
+
+    @property
+    def entry(self) -> Block | None:
+        """The block a skill without prose starts with."""
+        return None if self.prose else next(iter(self.blocks.values()), None)
+
+    @property
+    def fillable(self) -> tuple[Field, ...]:
+        """Fields the model may fill from what the caller said when the skill starts."""
+        owned = {f for block in self.blocks.values() for f in block.fields}
+        return tuple(f for f in self.fields if f.llm_settable or f in owned)
+
+    def constraint(self, tool: str) -> Constraint:
+        return self.constraints.get(tool, _NO_CONSTRAINT)
+
+
+_NO_CONSTRAINT = Constraint()
+
+
+@dataclass(frozen=True, slots=True)
+class Project:
+    root: Path
+    skills: Mapping[str, Skill]
+    schema: Schema
+    responses: Responses
+    knowledge: KnowledgeIndex | None = None
+
+    def menu(self) -> Iterable[Skill]:
+        return (skill for skill in self.skills.values() if skill.menu)

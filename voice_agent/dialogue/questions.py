@@ -1,0 +1,88 @@
+"""Yes or no: a held tool call, or an interrupted skill that might go on."""
+
+from __future__ import annotations
+
+from voice_agent.dialogue.core import Core
+from voice_agent.dialogue.events import to_json
+from voice_agent.dialogue.routing import Router
+from voice_agent.dialogue.state import Frame, PendingCall, ResumeOffer
+from voice_agent.dialogue.stepper import done
+from voice_agent.dialogue.steps import StepRunner
+from voice_agent.dialogue.turn import Turn
+
+
+class Questions:
+    def __init__(self, core: Core, router: Router, steps: StepRunner) -> None:
+        self._core, self._router, self._steps = core, router, steps
+
+    def repeat(self, turn: Turn) -> None:
+        """Ask the open question once more."""
+        question, top = self._core.state.question, self._core.state.top
+        if isinstance(question, ResumeOffer) and top is not None:
+            self._core.say(turn, "utter_resume_offer", top.skill.id, {"skill_name": top.skill.name.lower()})
+        elif isinstance(question, PendingCall) and top is not None:
+            confirmation = top.skill.constraint(question.tool).confirmation
+            self._core.say(turn, (confirmation.ask if confirmation else None) or "utter_confirm", top.skill.id)
+
+    async def yes(self, turn: Turn) -> str:
+        """The caller agreed. The record of a held call is consumed before it runs: never twice.
+
+        Returns:
+            JSON for the model.
+
+        Raises:
+            TurnCancelled: The tool was cut off.
+        """
+        question, frame = self._core.state.question, self._core.state.top
+        self._core.state.question = None
+        if isinstance(question, ResumeOffer):
+            turn.answer_due = False
+            if frame is not None:
+                self._router.resume_accepted(frame)
+            return to_json({"ok": True})
+        if question is None or frame is None or frame.skill.id != question.skill:
+            return to_json({"error": "Nothing is waiting for a yes."})
+        requires = frame.skill.constraint(question.tool).requires
+        if requires is not None and not requires.holds(self._core.state.memory.read):
+            self._resolved(question, confirmed=False, reason="what it requires no longer holds")
+            return to_json({"error": f"{question.tool} is not allowed any more. Not executed."})
+        self._resolved(question, confirmed=True, reason="")
+        return await self._run(turn, frame, question)
+
+    async def _run(self, turn: Turn, frame: Frame, question: PendingCall) -> str:
+        said = len(turn.reply.said)
+        tool = frame.skill.tools[question.tool]
+        outcome = await self._steps.run_tool(turn, frame, tool, question.arguments, step=question.step)
+        cursor = frame.cursor
+        if question.step is not None and cursor is not None:
+            done(cursor, self._core.state.memory.read, turn.budget)
+            turn.answer_due = False
+        else:
+            turn.answer_due = len(turn.reply.said) == said
+        return outcome.json
+
+    def no(self, turn: Turn, *, worded: bool) -> str:
+        """The caller declined; ``worded`` when the model has already said something to it."""
+        question, frame = self._core.state.question, self._core.state.top
+        self._core.state.question = None
+        turn.answer_due = False
+        if isinstance(question, ResumeOffer):
+            if frame is not None:
+                self._router.drop(frame, reason="not resumed")
+            if not worded:
+                self._core.say(turn, "utter_resume_declined")
+            return to_json({"ok": True})
+        if question is None or frame is None:
+            return to_json({"error": "Nothing is waiting for a no."})
+        self._resolved(question, confirmed=False, reason="the caller declined")
+        if question.step is not None and frame.cursor is not None:
+            frame.cursor.declined = True
+        if not worded:
+            confirmation = frame.skill.constraint(question.tool).confirmation
+            denied = (confirmation.denied if confirmation else None) or "utter_confirm_denied"
+            self._core.say(turn, denied, frame.skill.id)
+        return to_json({"ok": True, "executed": False})
+
+    def _resolved(self, question: PendingCall, *, confirmed: bool, reason: str) -> None:
+        payload = {"tool": question.tool, "confirmed": confirmed, "reason": reason}
+        self._core.events.append("confirmation_resolved", payload)

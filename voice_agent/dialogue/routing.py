@@ -1,0 +1,148 @@
+"""The stack of skills: starting, finishing, cancelling, interrupting and resuming them."""
+
+from __future__ import annotations
+
+from voice_agent.dialogue.blocks import Block, CallStep
+from voice_agent.dialogue.core import Core
+from voice_agent.dialogue.project import COMPLETED, Skill
+from voice_agent.dialogue.state import MAX_DEPTH, Frame, PendingCall, ResumeOffer
+from voice_agent.dialogue.stepper import Cursor, done
+from voice_agent.dialogue.turn import Turn
+
+
+class RoutingRefused(Exception):
+    """A skill cannot be started now. Fit for the model to read."""
+
+
+class Router:
+    def __init__(self, core: Core) -> None:
+        self._core = core
+
+    def start(self, turn: Turn, skill: Skill, *, returns: bool = False) -> None:
+        """Put ``skill`` on top of the stack, or raise it there if it lies lower.
+
+        Args:
+            returns: The skill below called it and goes on by itself afterwards.
+
+        Raises:
+            RoutingRefused: It is below and would call itself, or the stack is full.
+        """
+        state = self._core.state
+        below = state.frame_of(skill.id)
+        if below is not None and below is state.top:
+            return
+        if below is not None and returns:
+            raise RoutingRefused(f"{skill.id} is already waiting for this to finish.")
+        self.drop_question("another skill was started")
+        if below is not None:
+            self._interrupt_top(returns)
+            state.stack.remove(below)
+            state.stack.append(below)
+            below.interrupted = False
+            self._core.events.append("skill_resumed", {"skill": skill.id})
+            self._ask_again(below)
+            return
+        if len(state.stack) >= MAX_DEPTH:
+            raise RoutingRefused(f"No more than {MAX_DEPTH} skills can be open at once.")
+        self._interrupt_top(returns)
+        state.activations += 1
+        frame = Frame(skill, state.activations, returns)
+        if skill.entry is not None:
+            frame.cursors.append(Cursor(skill.entry))
+        state.memory.begin(skill.id)
+        state.stack.append(frame)
+        self._core.events.append("skill_activated", {"skill": skill.id})
+        if skill.entry is not None:
+            self._core.events.append("ordered_block_started", {"skill": skill.id, "block": skill.entry.id})
+        for trigger in skill.triggers:
+            if trigger.when is None:
+                self._core.say(turn, trigger.response, skill.id)
+
+    def _interrupt_top(self, returns: bool) -> None:
+        top = self._core.state.top
+        if top is not None and not returns and top.cursors and not top.skill.lifecycle:
+            top.interrupted = True
+            self._core.events.append("skill_interrupted", {"skill": top.skill.id})
+
+    def enter(self, frame: Frame, block: Block) -> None:
+        """Begin a block inside ``frame``.
+
+        Raises:
+            RoutingRefused: Blocks are nested too deeply.
+        """
+        if len(frame.cursors) >= MAX_DEPTH:
+            raise RoutingRefused(f"Blocks of {frame.skill.id} are nested more than {MAX_DEPTH} deep.")
+        frame.cursors.append(Cursor(block))
+        self._core.events.append("ordered_block_started", {"skill": frame.skill.id, "block": block.id})
+
+    def block_ended(self, turn: Turn, frame: Frame) -> None:
+        """The innermost block of ``frame`` has reached its end."""
+        ended = frame.cursors.pop()
+        self._core.events.append("ordered_block_completed", {"skill": frame.skill.id, "block": ended.block.id})
+        if frame.cursors:
+            self._after_call(turn, frame)
+        elif not frame.skill.prose:
+            self.finish(turn, frame)
+        else:
+            turn.answer_due = True
+
+    def _after_call(self, turn: Turn, frame: Frame) -> None:
+        cursor = frame.cursor
+        if cursor is not None and isinstance(cursor.step, CallStep):
+            done(cursor, self._core.state.memory.read, turn.budget)
+
+    def finish(self, turn: Turn, frame: Frame) -> None:
+        """``frame`` has done its work: pop it and go on with what lies below."""
+        self._core.events.append("skill_completed", {"skill": frame.skill.id})
+        self._remove(frame)
+        self._resume(turn, frame, ask_for_more=True)
+
+    def cancel(self, turn: Turn, frame: Frame, *, reason: str) -> None:
+        """The caller, or a fault, has ended ``frame`` before its time."""
+        self._core.events.append("skill_cancelled", {"skill": frame.skill.id, "reason": reason})
+        self._remove(frame)
+        self.drop_question("the skill was cancelled")
+        self._resume(turn, frame, ask_for_more=False)
+
+    def drop(self, frame: Frame, *, reason: str) -> None:
+        """End ``frame`` and say or resume nothing."""
+        self._core.events.append("skill_cancelled", {"skill": frame.skill.id, "reason": reason})
+        self._remove(frame)
+
+    def _remove(self, frame: Frame) -> None:
+        self._core.state.stack.remove(frame)
+        self._core.state.memory.end(frame.skill.id)
+
+    def _resume(self, turn: Turn, ended: Frame, *, ask_for_more: bool) -> None:
+        state = self._core.state
+        top = state.top
+        if top is None:
+            if ask_for_more and not ended.skill.lifecycle:
+                self.start(turn, self._core.project.skills[COMPLETED])
+        elif ended.returns and not ended.skill.lifecycle:
+            self._after_call(turn, top)
+            if not top.cursors:
+                turn.answer_due = True
+        elif top.interrupted and not ended.skill.lifecycle:
+            self._core.say(turn, "utter_resume_offer", top.skill.id, {"skill_name": top.skill.name.lower()})
+            state.question = ResumeOffer(top.skill.id, turn.number)
+            turn.answer_due = False
+
+    def resume_accepted(self, frame: Frame) -> None:
+        frame.interrupted = False
+        self._core.events.append("skill_resumed", {"skill": frame.skill.id})
+        self._ask_again(frame)
+
+    def _ask_again(self, frame: Frame) -> None:
+        """The caller has been away: the current question is asked anew."""
+        if frame.cursor is not None:
+            frame.cursor.since = None
+
+    def drop_question(self, why: str) -> None:
+        """Forget an open question; a held call is never executed later."""
+        question = self._core.state.question
+        if isinstance(question, PendingCall):
+            self._core.events.append(
+                "confirmation_resolved", {"tool": question.tool, "confirmed": False, "reason": why}
+            )
+        self._core.state.question = None

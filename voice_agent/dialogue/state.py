@@ -1,0 +1,194 @@
+"""What a conversation is in the middle of: the stack of skills, memory, the open question, the session."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from voice_agent.dialogue.memory import Memory
+from voice_agent.dialogue.project import Project, Skill
+from voice_agent.dialogue.stepper import Cursor
+
+MAX_DEPTH = 10
+"""Skills on the stack, and blocks within one skill."""
+
+
+@dataclass(slots=True)
+class Frame:
+    """One skill on the stack.
+
+    Attributes:
+        activation: Number of the activation within the conversation; part of idempotency keys.
+        returns: Called from the one below, which goes on by itself afterwards.
+        cursors: Places in blocks, innermost last; empty while the prose is in charge.
+        fired: Indexes of triggers already said in this activation.
+        interrupted: Another skill came on top in the middle of a block.
+    """
+
+    skill: Skill
+    activation: int
+    returns: bool = False
+    cursors: list[Cursor] = field(default_factory=list)
+    fired: set[int] = field(default_factory=set)
+    interrupted: bool = False
+
+    @property
+    def cursor(self) -> Cursor | None:
+        return self.cursors[-1] if self.cursors else None
+
+
+@dataclass(slots=True)
+class PendingCall:
+    """A tool call held until the caller says yes.
+
+    Attributes:
+        step: The step that wants it; None when the model asked for it.
+        asked: Number of the turn in which the caller was asked.
+    """
+
+    tool: str
+    arguments: dict[str, Any]
+    skill: str
+    asked: int
+    step: str | None = None
+
+
+@dataclass(slots=True)
+class ResumeOffer:
+    """The caller was asked whether to go on with an interrupted skill."""
+
+    skill: str
+    asked: int
+
+
+Question = PendingCall | ResumeOffer
+
+
+@dataclass(slots=True)
+class Session:
+    """The stretch of a conversation in which memory lives. ``id`` is empty before the first and after the end."""
+
+    id: str = ""
+    last_activity: datetime | None = None
+    started_at: datetime | None = None
+    user_turns: int = 0
+    dropped_at: datetime | None = None
+
+
+@dataclass(slots=True)
+class DialogueState:
+    memory: Memory
+    stack: list[Frame] = field(default_factory=list)
+    question: Question | None = None
+    session: Session = field(default_factory=Session)
+    turn: int = 0
+    activations: int = 0
+    silences: int = 0
+
+    @property
+    def top(self) -> Frame | None:
+        return self.stack[-1] if self.stack else None
+
+    def frame_of(self, skill_id: str) -> Frame | None:
+        return next((f for f in self.stack if f.skill.id == skill_id), None)
+
+    def clear(self) -> None:
+        """A session is over: nothing of it is kept here."""
+        self.stack.clear()
+        self.memory.clear()
+        self.question, self.silences = None, 0
+
+
+def snapshot(state: DialogueState) -> dict[str, Any]:
+    """Return the state as JSON-ready data."""
+    session = state.session
+    return {
+        "version": 1,
+        "turn": state.turn,
+        "activations": state.activations,
+        "silences": state.silences,
+        "memory": state.memory.snapshot(),
+        "session": {
+            "id": session.id,
+            "user_turns": session.user_turns,
+            **{k: _iso(getattr(session, k)) for k in ("last_activity", "started_at", "dropped_at")},
+        },
+        "question": _question(state.question),
+        "stack": [
+            {
+                "skill": frame.skill.id,
+                "activation": frame.activation,
+                "returns": frame.returns,
+                "interrupted": frame.interrupted,
+                "fired": sorted(frame.fired),
+                "cursors": [
+                    {
+                        "block": c.block.id,
+                        "step": c.step.id if c.step else None,
+                        "since": c.since,
+                        "answered": c.answered,
+                        "declined": c.declined,
+                    }
+                    for c in frame.cursors
+                ],
+            }
+            for frame in state.stack
+        ],
+    }
+
+
+def _iso(moment: datetime | None) -> str | None:
+    return None if moment is None else moment.isoformat()
+
+
+def _question(question: Question | None) -> dict[str, Any] | None:
+    if isinstance(question, PendingCall):
+        return {
+            "tool": question.tool,
+            "arguments": question.arguments,
+            "skill": question.skill,
+            "asked": question.asked,
+            "step": question.step,
+        }
+    return None if question is None else {"resume": question.skill, "asked": question.asked}
+
+
+def restore(state: DialogueState, data: Mapping[str, Any], project: Project) -> list[str]:
+    """Fill ``state`` from a snapshot. What the project no longer has is left out and named in the result."""
+    lost: list[str] = []
+    state.turn, state.activations, state.silences = data["turn"], data["activations"], data["silences"]
+    state.memory.restore(data["memory"])
+    raw = data["session"]
+    moments = {
+        k: datetime.fromisoformat(raw[k]) if raw[k] else None for k in ("last_activity", "started_at", "dropped_at")
+    }
+    state.session = Session(raw["id"], user_turns=raw["user_turns"], **moments)
+    for item in data["stack"]:
+        skill = project.skills.get(item["skill"])
+        cursors = None if skill is None else _cursors(skill, item["cursors"])
+        if skill is None or cursors is None:
+            lost.append(item["skill"])
+            continue
+        frame = Frame(skill, item["activation"], item["returns"], cursors, set(item["fired"]), item["interrupted"])
+        state.stack.append(frame)
+    question = data["question"]
+    if question is not None and "tool" in question and state.frame_of(question["skill"]) is not None:
+        state.question = PendingCall(**question)
+    elif question is not None and "resume" in question and state.top and state.top.skill.id == question["resume"]:
+        state.question = ResumeOffer(question["resume"], question["asked"])
+    return lost
+
+
+def _cursors(skill: Skill, items: list[Mapping[str, Any]]) -> list[Cursor] | None:
+    found = []
+    for item in items:
+        block = skill.blocks.get(item["block"])
+        if block is None:
+            return None
+        index = len(block.steps) if item["step"] is None else block.index(item["step"])
+        if index is None:
+            return None
+        found.append(Cursor(block, index, item["since"], item["answered"], item["declined"]))
+    return found

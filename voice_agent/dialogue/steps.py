@@ -1,0 +1,263 @@
+"""The deterministic part of a turn: does every step that needs no model, and says what must come next."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import Enum
+from typing import Any
+
+from voice_agent.dialogue.blocks import (
+    ActionStep,
+    CallStep,
+    CollectStep,
+    HangUpStep,
+    InstructionsStep,
+    LinkStep,
+    ListenStep,
+    SetMemoryStep,
+    Step,
+    Target,
+    ToolStep,
+)
+from voice_agent.dialogue.core import Core, log
+from voice_agent.dialogue.dispatch import Outcome, record_tool
+from voice_agent.dialogue.memory import Field, MemoryRefused, Writer
+from voice_agent.dialogue.project import Skill
+from voice_agent.dialogue.routing import Router, RoutingRefused
+from voice_agent.dialogue.state import Frame, PendingCall
+from voice_agent.dialogue.stepper import Cursor, done, plan
+from voice_agent.dialogue.tools import Tool
+from voice_agent.dialogue.turn import Turn
+
+
+class Next(Enum):
+    """What follows the deterministic steps."""
+
+    WAIT = "wait"
+    MODEL = "model"
+    FILL = "fill"
+    """The model may read field values out of what was said, nothing else."""
+    ENDED = "ended"
+    """The call is to be ended."""
+
+
+class StepRunner:
+    """Advances the stack until the caller, the model or the end is needed."""
+
+    def __init__(self, core: Core, router: Router) -> None:
+        self._core, self._router = core, router
+        self._do: dict[type[Step], Callable[..., Any]] = {
+            ActionStep: self._action,
+            CollectStep: self._collect,
+            InstructionsStep: self._instructions,
+            ListenStep: self._listen,
+            HangUpStep: self._hang_up,
+            SetMemoryStep: self._set_memory,
+            CallStep: self._call,
+            LinkStep: self._link,
+        }
+
+    async def advance(self, turn: Turn) -> Next:
+        """Run steps back to back.
+
+        Raises:
+            TurnCancelled: The turn was cancelled; the pointer is on the first step not done.
+            StepBudgetExceeded: Blocks move in a circle.
+        """
+        state = self._core.state
+        while True:
+            turn.cancel.check()
+            if state.question is not None:
+                return self._wait_or_model(turn)
+            frame = state.top
+            if frame is None:
+                return self._wait_or_model(turn)
+            self._fire_triggers(turn, frame)
+            cursor = frame.cursor
+            if cursor is None:
+                complete = frame.skill.complete_when
+                if complete is not None and complete.holds(state.memory.read):
+                    self._router.finish(turn, frame)
+                    continue
+                return self._wait_or_model(turn)
+            step = plan(cursor, state.memory.read, turn.number, turn.budget)
+            if step is None:
+                self._router.block_ended(turn, frame)
+                continue
+            if isinstance(step, ToolStep):
+                outcome = await self._tool(turn, frame, cursor, step)
+            else:
+                outcome = self._do[type(step)](turn, frame, cursor, step)
+            if outcome is not None:
+                return outcome
+
+    @staticmethod
+    def _wait_or_model(turn: Turn) -> Next:
+        return Next.MODEL if turn.answer_due else Next.WAIT
+
+    def _done(self, turn: Turn, cursor: Cursor) -> None:
+        done(cursor, self._core.state.memory.read, turn.budget)
+
+    def _fire_triggers(self, turn: Turn, frame: Frame) -> None:
+        for index, trigger in enumerate(frame.skill.triggers):
+            if trigger.when is None or index in frame.fired:
+                continue
+            if trigger.when.holds(self._core.state.memory.read):
+                frame.fired.add(index)
+                self._core.say(turn, trigger.response, frame.skill.id)
+
+    # --- steps ---------------------------------------------------------------------------------
+
+    def _action(self, turn: Turn, frame: Frame, cursor: Cursor, step: ActionStep) -> None:
+        # The pointer moves before anything is heard: what was cut off is not said again.
+        self._done(turn, cursor)
+        self._core.say(turn, step.response, frame.skill.id)
+        turn.answer_due = False
+
+    def _collect(self, turn: Turn, frame: Frame, cursor: Cursor, step: CollectStep) -> Next | None:
+        if cursor.since is None and turn.fill_due and turn.utterance:
+            turn.fill_due = False
+            return Next.FILL
+        if cursor.since is None:
+            return self._ask(turn, frame, cursor, step)
+        if turn.answer_due and cursor.since < turn.number:
+            return Next.MODEL
+        if cursor.since < turn.number and not turn.reply.is_question:
+            # Whatever was said instead, the question is still open.
+            return self._ask(turn, frame, cursor, step)
+        return Next.WAIT
+
+    def _ask(self, turn: Turn, frame: Frame, cursor: Cursor, step: CollectStep) -> Next:
+        cursor.since = turn.number
+        name = step.utterance or f"utter_ask_{step.field.name}"
+        if self._core.project.responses.find(name, frame.skill.id) is None:
+            return Next.MODEL
+        self._core.say(turn, name, frame.skill.id)
+        turn.answer_due = False
+        return Next.WAIT
+
+    def _instructions(self, turn: Turn, frame: Frame, cursor: Cursor, step: InstructionsStep) -> Next:
+        arrived = cursor.since is None
+        cursor.since = turn.number
+        return Next.MODEL if arrived or turn.answer_due else Next.WAIT
+
+    def _listen(self, turn: Turn, frame: Frame, cursor: Cursor, step: ListenStep) -> Next:
+        cursor.since = turn.number
+        return Next.WAIT
+
+    def _hang_up(self, turn: Turn, frame: Frame, cursor: Cursor, step: HangUpStep) -> Next:
+        self.hang_up(turn)
+        return Next.ENDED
+
+    def hang_up(self, turn: Turn) -> None:
+        """End the call after what has been said. A barge-in before it is heard keeps the caller on the line."""
+        turn.cancel.check()
+        turn.reply.hang_up("completed")
+        record_tool(self._core.events, "hangup", "{}", Outcome(True, "{}"))
+        for frame in list(self._core.state.stack):
+            self._router.drop(frame, reason="hangup")
+        self._router.drop_question("the call is ending")
+
+    def _set_memory(self, turn: Turn, frame: Frame, cursor: Cursor, step: SetMemoryStep) -> None:
+        for declared, value in step.values:
+            try:
+                self._core.state.memory.write(declared, value, Writer.STEP)
+            except MemoryRefused as fault:
+                log.warning("step %s of %s: %s", step.id, frame.skill.id, fault)
+        self._done(turn, cursor)
+
+    def _call(self, turn: Turn, frame: Frame, cursor: Cursor, step: CallStep) -> None:
+        try:
+            self._enter(turn, frame, step.target, returns=True)
+        except RoutingRefused as fault:
+            log.error("step %s of %s cannot call %s: %s", step.id, frame.skill.id, step.target.id, fault)
+            self._done(turn, cursor)
+
+    def _link(self, turn: Turn, frame: Frame, cursor: Cursor, step: LinkStep) -> None:
+        block = frame.skill.blocks.get(step.target.id) if step.target.kind == "block" else None
+        turn.budget.spend(cursor.block)
+        if block is not None:
+            frame.cursors.pop()
+            self._router.enter(frame, block)
+            return
+        self._router.drop(frame, reason="link")
+        try:
+            self._enter(turn, frame, step.target, returns=frame.returns)
+        except RoutingRefused as fault:
+            log.error("step %s of %s cannot go to %s: %s", step.id, frame.skill.id, step.target.id, fault)
+
+    def _enter(self, turn: Turn, frame: Frame, target: Target, *, returns: bool) -> None:
+        block = frame.skill.blocks.get(target.id) if target.kind == "block" else None
+        if block is not None:
+            turn.budget.spend(block)
+            self._router.enter(frame, block)
+            return
+        skill = self._core.project.skills[target.id]
+        if skill.requires is not None and not skill.requires.holds(self._core.state.memory.read):
+            raise RoutingRefused(f"what {skill.id} requires does not hold")
+        self._router.start(turn, skill, returns=returns)
+
+    # --- tools ---------------------------------------------------------------------------------
+
+    async def _tool(self, turn: Turn, frame: Frame, cursor: Cursor, step: ToolStep) -> Next | None:
+        constraint = frame.skill.constraint(step.tool)
+        read = self._core.state.memory.read
+        if constraint.requires is not None and not constraint.requires.holds(read):
+            # Held, not failed: nothing but the caller or the model can change that now.
+            return self._wait_or_model(turn)
+        tool = frame.skill.tools[step.tool]
+        arguments = self._arguments(tool, step, frame.skill)
+        if constraint.confirmation is not None:
+            if cursor.declined:
+                return self._wait_or_model(turn)
+            self.ask_to_confirm(turn, frame.skill, step.tool, arguments, step=step.id)
+            return self._wait_or_model(turn)
+        await self.run_tool(turn, frame, tool, arguments, step=step.id)
+        self._done(turn, cursor)
+        return None
+
+    def _arguments(self, tool: Tool, step: ToolStep, skill: Skill) -> dict[str, Any]:
+        """Return the arguments of a step: as written there, else from memory by name."""
+        memory = self._core.state.memory
+        found: dict[str, Any] = {}
+        for name in tool.parameter_names:
+            given = step.arguments.get(name)
+            declared = given if isinstance(given, Field) else memory.schema.resolve(name, skill.id)
+            if name in step.arguments and not isinstance(given, Field):
+                found[name] = given
+            elif declared is not None:
+                value = memory.read(declared.namespace, declared.name)
+                if value is not None:
+                    found[name] = value
+        return found
+
+    async def run_tool(
+        self, turn: Turn, frame: Frame, tool: Tool, arguments: dict[str, Any], *, step: str | None
+    ) -> Outcome:
+        """Run a tool whose gates are open, and say its ``on_success``.
+
+        Raises:
+            TurnCancelled: It was cut off and may run again.
+        """
+        outcome = await self._core.dispatcher.run(
+            tool,
+            arguments,
+            skill=frame.skill,
+            step=step or tool.name,
+            activation=frame.activation,
+            cancel=turn.cancel,
+        )
+        on_success = frame.skill.constraint(tool.name).on_success
+        if outcome.success and on_success is not None:
+            self._core.say(turn, on_success, frame.skill.id)
+        return outcome
+
+    def ask_to_confirm(
+        self, turn: Turn, skill: Skill, tool: str, arguments: dict[str, Any], *, step: str | None
+    ) -> None:
+        """Hold a call and ask the caller about it."""
+        confirmation = skill.constraint(tool).confirmation
+        self._core.state.question = PendingCall(tool, arguments, skill.id, turn.number, step)
+        self._core.events.append("confirmation_requested", {"tool": tool})
+        self._core.say(turn, (confirmation.ask if confirmation else None) or "utter_confirm", skill.id)
+        turn.answer_due = False

@@ -1,0 +1,117 @@
+"""Imports a project's tool modules without letting projects, or reloads of one, see each other.
+
+While a project is loaded its root is on the import path, and the import names of the engine whose
+projects we accept (``rasa.calm_v2.tools``, ``rasa.mantle.tools``) lead to ours. Afterwards both
+are gone again: modules stay alive through the functions that use them, not through `sys.modules`.
+A tool must therefore import its helpers at the top of its file, not inside a function.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import itertools
+import sys
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from types import ModuleType
+
+from voice_agent.diagnostics import Problem, Severity
+from voice_agent.dialogue import tools as our_tools
+from voice_agent.dialogue.tools import Tool, ToolDefinitionError, build_tool, is_tool
+
+_lock = threading.Lock()
+_serial = itertools.count()
+
+
+@contextmanager
+def project_imports(root: Path) -> Iterator[None]:
+    """Make the project's own packages and the engine's import names importable, for this block only."""
+    with _lock:
+        aliases = _aliases()
+        names = {p.stem for p in root.iterdir() if p.suffix == ".py" or (p.is_dir() and p.name.isidentifier())}
+        names |= {name.partition(".")[0] for name in aliases}
+        hidden = _take(lambda name: name.partition(".")[0] in names and not name.startswith("voice_agent"))
+        sys.modules.update(aliases)
+        sys.path.insert(0, str(root))
+        importlib.invalidate_caches()
+        try:
+            yield
+        finally:
+            sys.path.remove(str(root))
+            _take(lambda name: name.partition(".")[0] in names and not name.startswith("voice_agent"))
+            sys.modules.update(hidden)
+
+
+def _take(which: Callable[[str], bool]) -> dict[str, ModuleType]:
+    return {name: sys.modules.pop(name) for name in list(sys.modules) if which(name)}
+
+
+def _aliases() -> Mapping[str, ModuleType]:
+    made: dict[str, ModuleType] = {}
+    for name in ("rasa", "rasa.calm_v2", "rasa.calm_v2.tools", "rasa.mantle", "rasa.mantle.tools"):
+        made[name] = ModuleType(name)
+        made[name].__path__ = []
+    for package in ("rasa.calm_v2.tools", "rasa.mantle.tools"):
+        for module in (package, f"{package}.decorator", f"{package}.result", f"{package}.context"):
+            alias = made.setdefault(module, ModuleType(module))
+            for public in ("tool", "ToolResult", "ToolContext"):
+                setattr(alias, public, getattr(our_tools, public))
+    return made
+
+
+def load_tools(path: Path, problems: list[Problem]) -> dict[str, Tool]:
+    """Import one tool file inside `project_imports` and return the tools it defines.
+
+    A file that cannot be imported, or a tool that cannot work, becomes a problem; nothing raises.
+    """
+    name = f"_project_tools_{next(_serial)}_{path.stem}"
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    found: dict[str, Tool] = {}
+    try:
+        spec.loader.exec_module(module)
+        for value in vars(module).values():
+            if is_tool(value) and value.__module__ == name:
+                found[value.__name__] = build_tool(value)
+    except ToolDefinitionError as fault:
+        problems.append(Problem("tool.definition", str(fault), "", path, _line(fault, path)))
+    except SyntaxError as fault:
+        problems.append(Problem("tool.syntax", f"Not valid Python: {fault.msg}.", "", path, fault.lineno))
+    except Exception as fault:  # noqa: BLE001 - a project's module may raise anything at import
+        message = f"Cannot be imported: {type(fault).__name__}: {fault}."
+        problems.append(Problem("tool.import", message, "", path, _line(fault, path)))
+    finally:
+        sys.modules.pop(name, None)
+    return found
+
+
+def _line(fault: BaseException, path: Path) -> int | None:
+    """Return the line of ``path`` that the exception passed through last."""
+    line, trace = None, fault.__traceback__
+    while trace is not None:
+        if trace.tb_frame.f_code.co_filename == str(path):
+            line = trace.tb_lineno
+        trace = trace.tb_next
+    return line
+
+
+def load_tool_folder(folder: Path, problems: list[Problem], *, single_file: bool = True) -> dict[str, Tool]:
+    """Load ``tools.py`` (with ``single_file``) and ``tools/*.py`` of a skill or of the project root.
+
+    A definition in ``tools/`` shadows one in ``tools.py``, and the duplicate is reported.
+    """
+    found: dict[str, tuple[Tool, Path]] = {}
+    single = folder / "tools.py"
+    files = [single] if single_file and single.is_file() else []
+    files += sorted(p for p in (folder / "tools").glob("*.py") if p.name != "__init__.py")
+    for path in files:
+        for name, loaded in load_tools(path, problems).items():
+            if name in found:
+                message = f"The tool {name!r} is defined here and in {found[name][1].name}; this one is used."
+                problems.append(Problem("tool.duplicate", message, "Remove one.", path, None, Severity.WARNING))
+            found[name] = (loaded, path)
+    return {name: loaded for name, (loaded, _) in found.items()}
