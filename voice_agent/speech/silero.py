@@ -39,8 +39,17 @@ CHUNKS_PER_READ = 6
 ONSET_LEAD_FRAMES = 2
 """Frames between the first request and the first verdict: chunks are laid so that one ends there."""
 
+COMFORT_NOISE_DBFS = -55.0
+"""Faint noise added to all the model reads. In digital silence it is slow to believe the first vowel:
+one onset in ten came 130 ms late or more, with the noise 100 ms; and music fooled it less often."""
+
 _WARM_UP_SAMPLES = WARM_UP_CHUNKS * CHUNK_SAMPLES - ONSET_LEAD_FRAMES * FRAME_SAMPLES
 _HISTORY_FRAMES = -(-(WARM_UP_CHUNKS * CHUNK_SAMPLES + CONTEXT_SAMPLES + CHUNK_SAMPLES) // FRAME_SAMPLES)
+_COMFORT_NOISE = (
+    np.random.default_rng(0)
+    .normal(0, 10 ** (COMFORT_NOISE_DBFS / 20), _HISTORY_FRAMES * FRAME_SAMPLES)
+    .astype(np.float32)
+)
 # Audio that does not fill a chunk is worth a look of its own from here on (half a chunk).
 _PEEK_SAMPLES = CHUNK_SAMPLES // 2
 
@@ -149,7 +158,10 @@ class SileroStream:
     def _last(self, count: int) -> NDArray[np.float32]:
         frames = -(-count // FRAME_SAMPLES)
         recent = b"".join(islice(self._frames, len(self._frames) - frames, None))
-        return np.frombuffer(recent, np.int16)[-count:].astype(np.float32) / np.float32(32768)
+        samples = np.frombuffer(recent, np.int16)[-count:].astype(np.float32)
+        samples /= 32768
+        samples += _COMFORT_NOISE[:count]
+        return samples
 
 
 def _asset_path() -> Path:

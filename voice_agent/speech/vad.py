@@ -27,6 +27,8 @@ from voice_agent.speech.silero import SileroModel, SileroStream
 
 WEBRTC_MODE = 2
 """0 lets most through, 3 least. 2 missed no onset of 240 and fires on 0.2 % of white noise."""
+SETTLING_FRAMES = 5
+"""First frames of a stream, which WebRTC calls speech whatever they are (4 or 5 of white noise at any level)."""
 ONSET_FRAMES = 3
 """Firing frames in a row that start speech (60 ms): a click is shorter."""
 GAP_FRAMES = 3
@@ -63,6 +65,7 @@ class WebRtcDetector:
         self._speaking = False
         self._run = self._gap = 0
         self._until_verify = 0
+        self._settling = SETTLING_FRAMES
 
     def push(self, frame: bytes) -> Voicing:
         """Judge the next 20 ms frame.
@@ -76,6 +79,9 @@ class WebRtcDetector:
         # WebRTC adapts to what it is fed, so it gets every frame, open gate or not.
         fires = self._webrtc.is_speech(frame, SAMPLE_RATE)
         fires = self._gate.is_open(level, self._speaking) and fires
+        if self._settling:
+            self._settling -= 1
+            fires = False
         self._take(frame, fires)
         if self._speaking:
             return Voicing(self._goes_on(fires), level)
