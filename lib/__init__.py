@@ -1,0 +1,1 @@
+"""What the example agent's tools stand on."""

@@ -1,0 +1,18 @@
+"""Tools that more than one skill may import."""
+
+from lib import northline
+
+from voice_agent.dialogue import ToolContext, ToolResult, tool
+
+
+@tool(description="Look up a customer's account by its six-digit number.")
+async def look_up_account(account_number: str, context: ToolContext = None) -> ToolResult:
+    account = northline.find_account(account_number)
+    context.memory.set("found", account is not None)
+    if account is None:
+        return ToolResult(llm_response={"ok": False, "error": "no such account", "hint": "ask for the number again"})
+    context.memory.set("customer_name", account.name)
+    context.memory.set("verified_account", account.number)
+    context.memory.set("balance", account.balance_in_words)
+    context.memory.set("due_date", account.due_date)
+    return ToolResult(llm_response={"ok": True, "name": account.name, "balance": account.balance_in_words})
