@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import yaml
 
@@ -36,8 +36,8 @@ class LocatedList(list[Any]):
 class _Loader(yaml.SafeLoader):
     """`yaml.SafeLoader` with the core schema of YAML 1.2 for plain scalars."""
 
-    yaml_implicit_resolvers: ClassVar[dict[str, list[tuple[str, re.Pattern[str]]]]] = {}
 
+_Loader.yaml_implicit_resolvers = {}
 
 for _tag, _pattern, _first in (
     ("bool", r"^(?:true|True|TRUE|false|False|FALSE)$", "tTfF"),
