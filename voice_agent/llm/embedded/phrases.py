@@ -1,0 +1,32 @@
+"""The fixed lines of the embedded model. A project's own wording goes before them wherever the engine has one."""
+
+from __future__ import annotations
+
+GREETING = "Hello! How can I help you?"
+HOW_ARE_YOU = "I am fine, thank you. How can I help you?"
+WELCOME = "You are welcome. Is there anything else I can help you with?"
+GOODBYE = "Thank you for calling. Goodbye."
+OFFER = "How can I help you?"
+ANYTHING_ELSE = "Is there anything else I can help you with?"
+CANNOT_HELP = "I am sorry, I cannot help with that."
+NOT_UNDERSTOOD = "Sorry, I did not get that."
+YES_OR_NO = "Please say yes or no."
+GO_AHEAD = "Shall I go ahead?"
+NOT_DONE = "All right, I have not done that."
+STOPPED = "All right, I have stopped that. What else can I do for you?"
+DONE = "That is done."
+NOTHING_TO_REPEAT = "I have not said anything yet. How can I help you?"
+
+
+def abilities(skills: list[str]) -> str:
+    """Return a line that names what can be asked for."""
+    if not skills:
+        return OFFER
+    *most, last = skills[:6]
+    listed = f"{', '.join(most)} or {last}" if most else last
+    return f"I can help you with {listed}. What would you like?"
+
+
+def which(first: str, second: str) -> str:
+    """Return the question that tells two skills apart."""
+    return f"Is this about {first}, or about {second}?"

@@ -1,0 +1,82 @@
+"""What to say, or do next, once tools have run."""
+
+from __future__ import annotations
+
+from voice_agent.llm.embedded import phrases
+from voice_agent.llm.embedded.answers import KNOWN, answer, read_passages
+from voice_agent.llm.embedded.choice import FITS, SIDE_QUESTION
+from voice_agent.llm.embedded.moves import Decision, Moves, call, say
+from voice_agent.llm.embedded.readings import FAILED, read_result
+from voice_agent.llm.embedded.turn import FRAMEWORK_TOOLS, Call
+
+
+def after_tools(moves: Moves) -> Decision:
+    """Decide upon the results nothing was said to yet.
+
+    ``complete`` is called with the words that end the skill's work, never beside the tool whose
+    result those words need.
+    """
+    fresh = moves.turn.fresh
+    own = [made for made in fresh if made.name not in FRAMEWORK_TOOLS or made.name == "confirm"]
+    if own:
+        return _tell(moves, own)
+    last = fresh[-1]
+    if last.name == "search_knowledge":
+        return _answer(moves, last)
+    if last.name in ("start_skill", "run_block", "set_fields"):
+        return _go_on(moves, last)
+    if last.name == "deny":
+        return say(phrases.NOT_DONE)
+    if last.name == "cancel_skill":
+        return say(phrases.STOPPED)
+    if last.name == "cannot_help":
+        return say(phrases.CANNOT_HELP)
+    if last.name in ("complete", "complete_skill") and not last.failed:
+        return say(phrases.ANYTHING_ELSE)
+    return call("listen") if moves.turn.offers("listen") else say(phrases.OFFER)
+
+
+def _tell(moves: Moves, made: list[Call]) -> Decision:
+    if moves.turn.scope.confirming:
+        # The tool is held: what it found is still to come.
+        return say(phrases.GO_AHEAD)
+    readings = [read_result(one.result or "") for one in made]
+    ok = all(reading.ok for reading in readings) and not any(one.failed for one in made)
+    text = " ".join(reading.text for reading in readings if reading.text)
+    if not text:
+        text = phrases.DONE if ok else FAILED
+    return _closing(moves, text) if ok else say(text)
+
+
+def _closing(moves: Moves, text: str) -> Decision:
+    """Say ``text``, and complete the skill if all of its tools have run and no field is being asked for."""
+    turn = moves.turn
+    run = {made.name for made in (*turn.calls, *turn.earlier)}
+    is_done = all(tool.name in run for tool in turn.own_tools) and not any(card.asked for card in turn.scope.fields)
+    if turn.offers("complete") and turn.scope.active_skill and is_done:
+        return Decision(text, (("complete", {}),))
+    return say(text)
+
+
+def _go_on(moves: Moves, last: Call) -> Decision:
+    if not last.failed:
+        return moves.work()
+    if last.name == "set_fields":
+        return say(phrases.NOT_UNDERSTOOD)
+    return moves.give_up()
+
+
+def _answer(moves: Moves, searched: Call) -> Decision:
+    """Answer from the passages, unless a skill fits the caller's words better than they do."""
+    turn = moves.turn
+    found = answer(moves.request, read_passages(searched.result or ""), moves.similar)
+    skills = moves.rank_skills()
+    is_asked = turn.scope.confirming or any(card.asked for card in turn.scope.fields)
+    # A skill started for this very question has vouched for it being one of its own.
+    floor = FITS if turn.has_called("start_skill") else KNOWN
+    if found is not None and found.score >= floor and found.score > skills.score:
+        text = found.text
+        if turn.scope.confirming:
+            return say(f"{text} {turn.last_question() or phrases.GO_AHEAD}")
+        return say(text) if is_asked else _closing(moves, text)
+    return moves.start_skill(skills, SIDE_QUESTION if is_asked else FITS) or moves.give_up()

@@ -1,0 +1,114 @@
+"""Yes, no, or neither: what an answer to a question amounts to.
+
+`plain_answer` is for permission: it says yes only to a yes that adds nothing ("yes but Tuesday"
+is none). `polarity` is for facts, where more may be said ("yes, I have one at home"). Where an
+answer says both ("yes, no, wait") or wavers, both return None, and the question is asked again.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from enum import Enum
+
+MAX_TEXT = 500
+
+
+class _Mark(Enum):
+    YES = "yes"
+    NO = "no"
+    NEGATION = "negation"
+    """A no that turns the yes right after it around: "not correct", "don't do it"."""
+    WEAK_YES = "weak yes"
+    """Agrees when it stands alone ("I do"), not at the head of a sentence ("I would like …")."""
+    WAVERING = "wavering"
+    CHANGE = "change"
+
+
+_PHRASES: dict[_Mark, str] = {
+    _Mark.YES: (
+        "no problem|no worries|no objection|no objections|why not|i don't mind|i do not mind|yes|yeah|yep|yup|yea|ya|"
+        "sure thing|sure|okay|ok|correct|right|exactly|absolutely|definitely|certainly|of course|go ahead|"
+        "go right ahead|go for it|please do|do it|do that|do so|sounds good|sounds great|sounds right|affirmative|"
+        "indeed|fine|by all means|i'd like that|i'd love to|that works|works for me|confirm|confirmed|i agree|agreed|"
+        "perfect|great|good|mm-hm|uh-huh|aha|true|"
+        "alright|all right|you bet|i think so|i guess so|i suppose so|i believe so"
+    ),
+    _Mark.WEAK_YES: "i do|i am|i have|i did|i would|it is|it does|they are|it was|he is|she is|we do|we have|we are",
+    _Mark.NO: (
+        "no way|no thanks|no thank you|not at all|not really|not now|not today|not yet|of course not|absolutely not|"
+        "certainly not|definitely not|rather not|please don't|please do not|never mind|nevermind|forget it|no|nope|"
+        "nah|naw|never|negative|wrong|incorrect|cancel|abort|stop|neither|none|false|i don't think so|"
+        "i do not think so"
+    ),
+    _Mark.NEGATION: (
+        "not|don't|do not|does not|doesn't|did not|didn't|have not|haven't|has not|hasn't|is not|isn't|am not|"
+        "are not|aren't|was not|wasn't|cannot|can't|won't|will not|would not|wouldn't"
+    ),
+    _Mark.WAVERING: (
+        "not sure|not certain|unsure|don't know|do not know|no idea|maybe|perhaps|possibly|it depends|hold on|wait|"
+        "hang on|one moment|let me think|pardon|sorry|what|why|how|which|when|who|repeat|again|hmm"
+    ),
+    _Mark.CHANGE: "but|except|instead|change|only if|unless|make it|actually|however|other than|different",
+}
+_MARK_OF = {phrase: mark for mark, phrases in _PHRASES.items() for phrase in phrases.split("|")}
+_ANY = re.compile(
+    r"(?<![\w'-])(?:" + "|".join(map(re.escape, sorted(_MARK_OF, key=len, reverse=True))) + r")(?![\w'-])"
+)
+_EMPTY_WORDS = (
+    "a an the i i'm it it's that that's this is am are was be you to me my we us and so then well uh um er erm oh ah "
+    "please thanks thank very much think believe guess suppose just really would like want with for of do does did "
+    "have has can could will shall let's let now there's there one ours yours they them their he she his her hi "
+    "hello sir madam ma'am quite pretty kind"
+)
+_EMPTY = frozenset(_EMPTY_WORDS.split())
+
+
+def polarity(text: str) -> bool | None:
+    """Return True or False for an answer that leans one way only, else None."""
+    return _verdict(_normal(text))
+
+
+def plain_answer(text: str, context: Iterable[str] = ()) -> bool | None:
+    """Return True or False for an answer that says yes or no and asks for nothing else; else None.
+
+    Args:
+        context: Words of the question. Repeating them adds nothing: "yes, transfer the money".
+    """
+    said = _normal(text)
+    verdict = _verdict(said)
+    if verdict is None or _Mark.CHANGE in _marks(said):
+        return None
+    known = {word for line in context for word in _normal(line).split()}
+    # A no stands even with a reason after it; a yes does not stand with anything after it.
+    return verdict if verdict is False or not _rest(said) - known else None
+
+
+def _verdict(said: str) -> bool | None:
+    marks = _marks(said)
+    if _Mark.WAVERING in marks:
+        return None
+    leaning = set()
+    for mark, before in zip(marks, [None, *marks], strict=False):
+        if mark in (_Mark.NO, _Mark.NEGATION):
+            leaning.add(False)
+        elif mark is _Mark.YES and before is not _Mark.NEGATION:
+            leaning.add(True)
+    if not leaning and _Mark.WEAK_YES in marks and not _rest(said):
+        return True
+    return leaning.pop() if len(leaning) == 1 else None
+
+
+def _rest(said: str) -> set[str]:
+    """Return the words that neither say yes or no nor are empty."""
+    return set(_ANY.sub(" ", said).split()) - _EMPTY
+
+
+def _marks(said: str) -> list[_Mark]:
+    return [_MARK_OF[phrase] for phrase in _ANY.findall(said)]
+
+
+def _normal(text: str) -> str:
+    text = text[:MAX_TEXT].lower().replace("’", "'")
+    text = re.sub(r"\bu+h+[- ]?hu+h+\b", "uh-huh", re.sub(r"\bm+[- ]?h+m+\b", "mm-hm", text))
+    return " ".join(re.findall(r"[a-z0-9]+(?:['-][a-z0-9]+)*", text))
