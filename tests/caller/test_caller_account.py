@@ -29,11 +29,25 @@ def test_what_the_caller_was_understood_to_say_belongs_to_the_line_last_spoken()
 
 
 def test_words_of_a_reply_on_the_air_belong_to_it():
-    _, account = call_of(Turn(0, reply=Stretch(0.1, 1.0, 0.08)), spoken(1, 2.0, Stretch(3.0, 4.0, 2.9)))
-    account.observe(0.5, agent("Hello.", "Hello."))
-    account.words[0].said.append(account.words[1].said.pop())  # the greeting's came while it was the only turn
+    conversation, account = call_of(Turn(0, reply=Stretch(0.1, 1.0, 0.08)))
+    account.observe(1.0, agent("Hello.", "Hello."))
+    conversation.turns.append(spoken(1, 2.0, Stretch(3.0, 4.0, 2.9)))
     account.observe(4.0, agent("Your balance is ten.", "Your balance is ten."))
-    assert [p.text for p in account.words[1].said] == ["Your balance is ten."]
+    assert [[p.text for p in words.said] for words in account.words] == [["Hello."], ["Your balance is ten."]]
+
+
+def test_what_was_heard_replaces_the_pieces_that_announced_the_reply():
+    conversation, account = call_of(Turn(0, reply=Stretch(0.1, 1.0, 0.08)))
+    account.observe(0.05, agent("Hello."))
+    account.observe(0.06, agent("How can I help?"))
+    conversation.turns.append(spoken(1, 0.9))  # barges in
+    account.observe(1.0, agent("I also"))  # still worded before the interruption was decided
+    account.observe(1.1, agent("Hello. How can I help? I also", "Hello. How"))
+    account.observe(1.9, agent("Yes?"))
+    assert [[(p.text, p.heard) for p in words.said] for words in account.words] == [
+        [("Hello. How can I help? I also", "Hello. How")],
+        [("Yes?", None)],
+    ]
 
 
 def test_the_words_of_an_interrupted_reply_belong_to_it_and_not_to_the_answer_to_come():
@@ -80,6 +94,13 @@ def test_a_turn_that_never_spoke_takes_no_replys_place():
     _, account = call_of(Turn(0, reply=Stretch(0.1, 1.0, 0.10)))
     assert account.observe(1.0, TurnTimeline("a", {"speech_end": 0.5, "cancel": 0.6})) is None
     assert account.observe(1.0, TurnTimeline("b", {"first_audio": 0.02})) is account.words[0]
+
+
+def test_instants_of_a_reply_that_was_not_matched_to_a_line_take_no_others_place():
+    _, account = call_of(Turn(0, reply=Stretch(0.1, 1.0, 0.10)), spoken(1, 2.0, Stretch(9.0, 9.5, 8.9)))
+    account.observe(1.0, TurnTimeline("greeting", {"first_audio": 0.08}))
+    assert account.observe(6.0, TurnTimeline("are you there?", {"first_audio": 5.0})) is None
+    assert account.observe(9.5, TurnTimeline("answer", {"first_audio": 8.87})) is account.words[1]
 
 
 def test_clears_are_noted_with_their_moment():

@@ -1,8 +1,9 @@
 """The account of a call: who said what when, what was heard, and the agent's own instants, turn by turn.
 
-The wire does not say which words and instants belong to which turn, so they are matched by order: a caller's
-words to the line last spoken; the agent's words to the reply that still lacks them, which during an
-interruption is the one that was cut and not the one to come.
+The wire does not say which words and instants belong to which turn, so they are matched: a caller's words
+to the line last spoken; the agent's words, announced when worded and repeated when it is known what was heard
+of them, to the reply that is not yet settled, which during an interruption is the one that was cut; instants
+to the reply that was heard when they say it began.
 """
 
 from __future__ import annotations
@@ -15,6 +16,9 @@ from voice_agent.caller.conversation import Conversation, Turn
 from voice_agent.caller.session import CallOutcome, Happening, Opened, TurnMoment
 from voice_agent.caller.verdict import figures, missing
 from voice_agent.caller.wire import Clear, Fault, TurnTimeline, Words
+
+_SAME_INSTANT_S = 0.5
+"""First audio as the agent counts it and as the caller received it are one instant if no further apart."""
 
 MAX_WORDS_PER_TURN = 200
 """Pieces of transcript kept per turn."""
@@ -98,32 +102,34 @@ class Account:
                 turn.understood.append(words.text)
             return turn
         turn = self._speaking_turn(words)
-        for piece in turn.said:
-            if piece.text == words.text and piece.heard is None:
-                piece.heard = words.heard
-                return turn
+        if words.heard is not None:
+            # What was heard is said once of the whole reply, whatever pieces announced it.
+            turn.said = [piece for piece in turn.said if piece.heard is not None]
         if len(turn.said) < MAX_WORDS_PER_TURN:
             turn.said.append(Said(words.text, words.heard))
         return turn
 
     def _speaking_turn(self, words: Words) -> TurnWords:
-        """Find the turn whose reply these words are."""
-        turns = self.pairs()
-        for turn, held in reversed(turns):
-            if any(piece.text == words.text and piece.heard is None for piece in held.said):
-                return held  # the same words again, now with what was heard of them
-            if turn.reply is not None:
-                # The latest reply on the air. Once it is settled, or if the caller has spoken since and these
-                # words are only announced, they belong to the answer that is still to come.
-                announced = words.heard is None and turn is not turns[-1][0]
-                return turns[-1][1] if held.settled or (announced and held.said) else held
-        return turns[-1][1]
+        """Find the turn whose reply these words are: one whose words are announced and not settled, or the last."""
+        for _, held in self.pairs():
+            if held.said and not held.settled:
+                return held
+        if words.heard is not None:
+            # Never announced: the latest reply on the air that nothing is known of.
+            for turn, held in reversed(self.pairs()):
+                if turn.reply is not None and not held.said:
+                    return held
+        return self.words[-1]
 
     def _take_instants(self, instants: Mapping[str, float]) -> TurnWords | None:
         if "first_audio" not in instants:
             return None  # a turn that was given up before it spoke has no reply to stand beside
+        offset = self.clock_offset_s
         for turn, held in self.pairs():
-            if turn.reply is not None and not held.instants:
+            if turn.reply is None or held.instants:
+                continue
+            apart = 0.0 if offset is None else turn.reply.arrived_at - offset - instants["first_audio"]
+            if abs(apart) <= _SAME_INSTANT_S:
                 held.instants = dict(instants)
                 return held
         return None

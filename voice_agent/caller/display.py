@@ -43,6 +43,7 @@ class Display:
     def __init__(self, console: Console, conversation: Conversation, account: Account, *, signals_clear: bool) -> None:
         self._console, self._conversation, self._account = console, conversation, account
         self._signals_clear = signals_clear
+        self._announced = False
 
     def observe(self, at: float, happening: Happening) -> None:
         """Print one happening, after the account has noted it."""
@@ -89,8 +90,12 @@ class Display:
     def _print_words(self, at: float, words: Words) -> None:
         if words.role == "user":
             self._print(at, "", "", Text("understood as ", style="dim").append(f"“{words.text}”", style="italic"))
-        else:
+            return
+        announced, self._announced = self._announced, words.heard is None
+        if not announced or words.heard is None:
             self._print(at, "agent", "bold green", heard_text(Said(words.text, words.heard)))
+        elif words.heard.strip() != words.text.strip():
+            self._print(at, "", "", Text("heard: ", style="dim").append_text(heard_text(Said(words.text, words.heard))))
 
     def _print_instants(self, at: float, turn: TurnWords) -> None:
         text = Text()
