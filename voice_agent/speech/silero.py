@@ -10,7 +10,7 @@ every silent call. So a stream keeps its last half second of frames, and reads o
     verdict                                        ^             at the third firing frame
 
 Where more than that was skipped, the state of long ago is led through the last half second: it still
-knows what the line sounds like. On hold music this made 15 false frames of 55,000, a blank state 167.
+knows what the line sounds like. On hold music this made 32 false frames of 55,000, a blank state 167.
 
 Weights: Silero VAD v6 (MIT), as bundled by the package faster-whisper.
 """

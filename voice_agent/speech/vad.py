@@ -5,9 +5,8 @@ only where both fire, and only to confirm::
 
     caller    ………[ h e l l o   t h e r e ]………………………
     fires     ....######################..........      gate and WebRTC
-    Silero      .  ^       ^       ^                    at the third frame, then every VERIFY_FRAMES
-    voiced    ......####################..........
-    earlier         2                                   frames confirmed after the fact
+    Silero    ......^  ^   ^   ^   ^   ^                third frame, FIRST_VERIFY_FRAMES, VERIFY_FRAMES …
+    voiced    ......####################..........      the first says that 2 earlier frames were speech
 
 A stretch of speech starts with `ONSET_FRAMES` firing frames in a row that Silero agrees with; a
 refused onset is asked again on each of the next frames, then less often (music may go on for minutes).
