@@ -42,6 +42,8 @@ MAX_TYPED = 4000
 """Characters of one typed utterance; the rest is cut."""
 TURN_SHARE = 0.6
 """Share of `TurnTaking.close_timeout_s` that a turn may use to finish after a hang-up; the rest is for what follows."""
+HANG_UP_SHARE = 0.3
+"""Share of it, within the turn's, that the wire may use for its own hang-up."""
 TEARDOWN_GRACE_S = 0.3
 _OUTCOMES = {
     CancelReason.HANG_UP: "disconnected",
@@ -256,7 +258,8 @@ class Call:
     async def _wind_down(self) -> None:
         """Hang up and let the turn finish, both within their shares of the closing time."""
         assert self._ending is not None
-        await self._bounded(self._wire.hang_up(self._ending[1]), "hang_up", TEARDOWN_GRACE_S * 2)
+        limit_s = self._options.close_timeout_s * HANG_UP_SHARE
+        await self._bounded(self._wire.hang_up(self._ending[1]), "hang_up", limit_s)
         grace_s = self._options.grace_ms / 1000
         left = self._closing_at + self._options.close_timeout_s * TURN_SHARE + grace_s - self._times.now()
         await self._bounded(self._runner.idle(), "last_turn", max(0.0, left))

@@ -36,7 +36,7 @@ MAX_REPLY_CHARACTERS = 20_000
 """Longest reply of one turn: over twenty minutes of speech. The rest is dropped and logged."""
 MAX_AHEAD_S = 8.0
 """Audio synthesised ahead of playout (256 kB); more would be wasted by a barge-in."""
-MESSAGE_SEPARATOR = "\n"
+MESSAGE_SEPARATOR = " "
 """Stands between two messages of one turn in the heard text."""
 
 
@@ -113,7 +113,7 @@ class Mouth:
         if message is None or message.number != say.message:
             self._end_message(turn)
             message = self._message = _Message(say.message)
-            if turn.ledger.text:
+            if turn.ledger.text and not turn.ledger.text[-1].isspace():
                 turn.ledger.said(MESSAGE_SEPARATOR)
         message.text += say.text
         message.last = say
