@@ -30,9 +30,7 @@ def test_a_long_backchannel_is_no_interruption_by_its_length() -> None:
     assert barge_in.on_voice(1000, words_pending=False) is Decision.CONFIRM
 
 
-@pytest.mark.parametrize(
-    "text", ["Mm-hm.", "Yeah.", "Okay.", "uh-huh", "Right, okay.", "I see.", "Yeah, yeah, got it."]
-)
+@pytest.mark.parametrize("text", ["Mm-hm.", "Yeah.", "Okay.", "uh-huh", "Right, okay.", "I see.", "Yeah, got it."])
 def test_backchannels(text: str) -> None:
     assert weigh(text, 2) is Words.BACKCHANNEL
 

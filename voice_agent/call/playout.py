@@ -32,6 +32,7 @@ CUSHION_FRAMES = 1
 """Frames released beside the first one, so that the clock's jitter is not heard. More would only be early: each
 frame ahead of its time is one that a raw listener hears late by comparison."""
 MAX_FADE_MS = 80
+_EPSILON_S = 1e-6
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,7 +202,7 @@ class Playout:
             self._release(now)
             missed = self._clock.missed
             # Made up only within the lead: the rest of a stall is skipped, not replayed.
-            while missed > 0 and self._at < len(clips) and ledger.ahead(now) + TICK_S <= self._lead_s:
+            while missed > 0 and self._at < len(clips) and ledger.ahead(now) + TICK_S <= self._lead_s + _EPSILON_S:
                 self._release(now)
                 missed -= 1
             return
