@@ -138,9 +138,7 @@ class LiveConversation:
         self._sessions.touch(self._clock(), spoke=spoke)
         status = TurnStatus.CANCELLED
         try:
-            if prepare is not None:
-                prepare(turn)
-            await self._loop.run(turn)
+            await self._loop.run(turn, prepare)
             status = TurnStatus.COMPLETED if turn.error is None else TurnStatus.ERROR
         except TurnCancelled as fault:
             if fault.reason is CancelReason.SUPERSEDED:
@@ -201,7 +199,11 @@ class LiveConversation:
         if self._restored:
             return
         self._restored = True
-        stored = await self._store.load(self.id)
+        try:
+            stored = await self._store.load(self.id)
+        except Exception:
+            log.exception("conversation %s could not be loaded and begins anew", self.id)
+            return
         if stored is None:
             return
         self._core.events.restore(stored.events)

@@ -39,16 +39,21 @@ class RuntimeLoop:
         self._steps = StepRunner(core, self.router)
         self._calls = CallRunner(core, self.router, self._steps)
 
-    async def run(self, turn: Turn) -> None:
+    async def run(self, turn: Turn, prepare: Callable[[Turn], None] | None = None) -> None:
         """Run ``turn`` until it waits for the caller, or the call is to be ended.
 
         Faults of models, tools and blocks are told to the caller in the configured line and to
         the operator in ``turn.error``.
 
+        Args:
+            prepare: Runs first; puts a lifecycle skill on the stack.
+
         Raises:
             TurnCancelled: The turn was cancelled. What was done stays done and recorded.
         """
         try:
+            if prepare is not None:
+                prepare(turn)
             await self._run(turn)
         except TurnCancelled:
             raise
@@ -123,6 +128,7 @@ class RuntimeLoop:
             return False
         if reply.is_empty:
             turn.empty_replies += 1
+            turn.answer_due = True
             if turn.empty_replies >= MAX_EMPTY_REPLIES:
                 self._give_up(turn)
                 return True

@@ -84,7 +84,8 @@ def coerce(declared: Field, value: Any) -> Any:
     converted = _CONVERTERS[declared.type](declared, value)
     if converted is _NO_FIT:
         wanted = f"one of {', '.join(declared.enum_values)}" if declared.type == "categorical" else declared.type
-        raise MemoryRefused(f"{declared.name} takes {wanted}, not {value!r:.80}.")
+        given = "that" if declared.pii else f"{value!r:.80}"
+        raise MemoryRefused(f"{declared.name} takes {wanted}, not {given}.")
     return converted
 
 

@@ -8,13 +8,14 @@ from typing import Any
 from voice_agent.config import AgentFile
 from voice_agent.dialogue import framework_tools as ft
 from voice_agent.dialogue.blocks import CollectStep, InstructionsStep, Step, ToolStep, prose
+from voice_agent.dialogue.events import to_json
 from voice_agent.dialogue.history import history
 from voice_agent.dialogue.memory import PROJECT, Field
 from voice_agent.dialogue.offer import Offer
 from voice_agent.dialogue.project import Project
 from voice_agent.dialogue.state import DialogueState, PendingCall, ResumeOffer
 from voice_agent.dialogue.turn import Turn, cut
-from voice_agent.llm.protocol import Message, ModelRequest
+from voice_agent.llm.protocol import Message, ModelRequest, ToolCall
 
 VOICE_RULES = (
     "You are heard, not read: speak in short, plain sentences.",
@@ -61,6 +62,8 @@ class PromptBuilder:
         system = "\n\n".join([self._stable[voice], *self._changing(state, offer, now, fill)])
         messages = [Message("system", system)]
         messages += history(events, state.session.id, before_turn=turn.id)
+        if isinstance(state.question, PendingCall) and state.question.asked < turn.number:
+            messages += _held(state.question)
         if turn.utterance:
             messages.append(Message("user", turn.utterance))
         messages += turn.scratch
@@ -125,6 +128,13 @@ class PromptBuilder:
         if ft.START_SKILL in offer.names:
             lines.append("If the caller wants something else, start the skill that fits.")
         return lines
+
+
+def _held(question: PendingCall) -> list[Message]:
+    """Show a held call as what it is; without it the model would take the call for made or for forgotten."""
+    call = ToolCall("call_held", question.tool, to_json(question.arguments))
+    result = to_json({"held": "Not executed. The caller was asked to confirm."})
+    return [Message("assistant", tool_calls=(call,)), Message("tool", result, tool_call_id=call.id, name=call.name)]
 
 
 def _idle(offer: Offer) -> list[str]:

@@ -14,6 +14,12 @@ class RoutingRefused(Exception):
     """A skill cannot be started now. Fit for the model to read."""
 
 
+def spoken_name(skill: Skill) -> str:
+    """Return the skill's name as it reads inside a sentence; an abbreviation stays as it is."""
+    name = skill.name
+    return name if name[1:2].isupper() else name[:1].lower() + name[1:]
+
+
 class Router:
     def __init__(self, core: Core) -> None:
         self._core = core
@@ -42,7 +48,7 @@ class Router:
             self._core.events.append("skill_resumed", {"skill": skill.id})
             self._ask_again(below)
             return
-        if len(state.stack) >= MAX_DEPTH:
+        if len(state.stack) >= MAX_DEPTH and not skill.lifecycle:
             raise RoutingRefused(f"No more than {MAX_DEPTH} skills can be open at once.")
         self._interrupt_top(returns)
         state.activations += 1
@@ -124,7 +130,7 @@ class Router:
             if not top.cursors:
                 turn.answer_due = True
         elif top.interrupted and not ended.skill.lifecycle:
-            self._core.say(turn, "utter_resume_offer", top.skill.id, {"skill_name": top.skill.name.lower()})
+            self._core.say(turn, "utter_resume_offer", top.skill.id, {"skill_name": spoken_name(top.skill)})
             state.question = ResumeOffer(top.skill.id, turn.number)
             turn.answer_due = False
 
