@@ -62,6 +62,10 @@ class Service(Protocol):
         """Load and warm everything. Raises `RemediableError` or `ProjectError` when that cannot be."""
         ...
 
+    async def run(self) -> None:
+        """Keep the service going until cancelled."""
+        ...
+
     async def drain(self, timeout_s: float) -> None:
         """Refuse new calls; let the others finish, at most this long."""
         ...
@@ -219,6 +223,7 @@ async def serve(
     with _stopped_by_signals(loop, stop, server):
         async with asyncio.TaskGroup() as group:
             group.create_task(server.serve(sockets=[sock]), name="server")
+            running = group.create_task(service.run(), name="service")
             warming = group.create_task(warm_up(), name="warm-up")
             if listening:
                 listening(sock.getsockname()[1])
@@ -226,6 +231,7 @@ async def serve(
             warming.cancel()
             await service.drain(options.drain_timeout_s)
             server.should_exit = True
+            running.cancel()
         await service.aclose()
     if faults:
         raise faults[0]

@@ -129,7 +129,7 @@ async def test_the_longest_idle_conversation_makes_room(monkeypatch: pytest.Monk
     for name in ("a", "b", "c"):
         await desk.texts.turn(name, "hi", Client().deliver)
     assert len(desk.texts) == 2
-    assert [c.closed for c in desk.opened] == [["idle"], [], []]
+    assert [c.closed for c in desk.opened] == [["disconnected"], [], []]
 
 
 @virtual_time
@@ -141,7 +141,7 @@ async def test_idle_conversations_are_closed() -> None:
     assert len(desk.texts) == 1
     await asyncio.sleep(2)
     await desk.texts.close_idle()
-    assert desk.opened[0].closed == ["idle"]
+    assert desk.opened[0].closed == ["disconnected"]
 
 
 @virtual_time
@@ -159,7 +159,7 @@ async def test_a_conversation_moves_to_a_call_between_turns_but_not_within_one()
         with pytest.raises(CallRefused, match="text turn"):
             await desk.texts.release("c1")
     await desk.texts.release("c1")
-    assert desk.opened[0].closed == ["moved"]
+    assert desk.opened[0].closed == ["disconnected"]
 
 
 @virtual_time

@@ -89,6 +89,9 @@ class RecordingService:
     async def start(self) -> None:
         self.done.append("started")
 
+    async def run(self) -> None:
+        await asyncio.get_running_loop().create_future()
+
     async def drain(self, timeout_s: float) -> None:
         self.done.append("drained")
 

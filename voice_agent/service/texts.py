@@ -98,13 +98,13 @@ class TextConversations:
         entry = self._entries.get(conversation_id)
         if entry and entry.turns:
             raise CallRefused("conversation_busy", "This conversation is in the middle of a text turn.")
-        await self._close(conversation_id, "moved")
+        await self._close(conversation_id, "disconnected")
 
     async def close_idle(self) -> None:
         """Close conversations that nobody has used for `IDLE_S`."""
         long_ago = asyncio.get_running_loop().time() - IDLE_S
         for conversation_id in [c for c, e in self._entries.items() if not e.turns and e.used_at < long_ago]:
-            await self._close(conversation_id, "idle")
+            await self._close(conversation_id, "disconnected")
 
     async def aclose(self) -> None:
         for conversation_id in list(self._entries):
@@ -128,7 +128,7 @@ class TextConversations:
         idle = [(entry.used_at, name) for name, entry in self._entries.items() if not entry.turns]
         if not idle:
             raise CallRefused("full", "Too many conversations are open.")
-        await self._close(min(idle)[1], "idle")
+        await self._close(min(idle)[1], "disconnected")
 
     async def _close(self, conversation_id: str, outcome: str) -> None:
         if entry := self._entries.pop(conversation_id, None):

@@ -1,0 +1,40 @@
+"""``voice-agent chat``: the agent by text."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import sys
+from pathlib import Path
+
+import click
+
+from voice_agent.telemetry.logging import configure
+
+
+@click.command()
+@click.argument("path", default=".", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.option("--conversation", metavar="ID", help="Name of the conversation; a new one by default.")
+@click.option("--log-level", type=click.Choice(("debug", "info", "warning", "error")), default="warning")
+def chat(path: Path, conversation: str | None, log_level: str) -> None:
+    """Talk to the agent of the project in PATH by text. End with /quit, Ctrl-D or Ctrl-C."""
+    configure(log_level)
+    from rich.console import Console
+
+    from voice_agent.channels import identifiers
+    from voice_agent.channels.text import TextShell
+    from voice_agent.service.service import open_texts
+
+    if conversation and not identifiers.is_conversation_id(conversation):
+        raise click.BadParameter(f"must be {identifiers.RULE}.", param_hint="--conversation")
+    interactive = sys.stdin.isatty() and sys.stdout.isatty()
+    if interactive:
+        _enable_line_editing()
+    with asyncio.Runner() as runner, open_texts(path, runner) as texts:
+        name = conversation or identifiers.new_conversation_id()
+        TextShell(texts, name, Console(), interactive=interactive).run(runner)
+
+
+def _enable_line_editing() -> None:
+    with contextlib.suppress(ImportError):  # not on Windows
+        import readline  # noqa: F401 - importing it is what enables history and editing of input()

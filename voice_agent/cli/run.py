@@ -1,0 +1,84 @@
+"""``voice-agent run``: the service in the foreground."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import sys
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import click
+
+from voice_agent.config import ServerOptions
+from voice_agent.telemetry.logging import configure
+
+log = logging.getLogger(__name__)
+
+LEVELS = ("debug", "info", "warning", "error")
+
+
+@click.command()
+@click.argument("path", default=".", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.option("--host", help="Address to listen on, instead of server.host.")
+@click.option("--port", type=click.IntRange(0, 65_535), help="Port to listen on, instead of server.port; 0 takes any.")
+@click.option("--log-level", type=click.Choice(LEVELS), default="info", show_default=True)
+@click.option("--json-logs", is_flag=True, help="One JSON object per log line.")
+def run(path: Path, host: str | None, port: int | None, log_level: str, json_logs: bool) -> None:
+    """Start the service of the project in PATH and answer calls until stopped."""
+    configure(log_level, as_json=json_logs)
+    from voice_agent.security import api_key
+    from voice_agent.server import serve
+    from voice_agent.service.service import build_service
+
+    with _progress_display(json_logs) as progress:
+        service = build_service(path, progress=progress)
+        options = _overridden(service.config.integrations.server, host, port)
+        api_key(options)
+        for problem in service.agent.problems:
+            log.warning("%s", problem)
+
+        def listening(actual: int) -> None:
+            name = f"[{options.host}]" if ":" in options.host else options.host
+            log.info("listening on http://%s:%d", name, actual)
+
+        run_loop(serve(service, options, listening=listening))
+
+
+def _overridden(options: ServerOptions, host: str | None, port: int | None) -> ServerOptions:
+    given = {"host": host, "port": port}
+    return options.model_copy(update={name: value for name, value in given.items() if value is not None})
+
+
+def run_loop(main: Coroutine[Any, Any, None]) -> None:
+    """Run ``main`` on the fastest event loop there is."""
+    factory = None
+    if sys.platform != "win32":
+        import uvloop
+
+        factory = uvloop.new_event_loop
+    with asyncio.Runner(loop_factory=factory) as runner:
+        runner.run(main)
+
+
+@contextmanager
+def _progress_display(quiet: bool) -> Iterator[Callable[[str, int, int], None]]:
+    """A bar for people while canned speech is made; nothing where nobody watches."""
+    if quiet or not sys.stderr.isatty():
+        yield lambda part, done, of: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+    columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn()
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        tasks: dict[str, Any] = {}
+
+        def show(part: str, done: int, of: int) -> None:
+            if of > 1:
+                tasks.setdefault(part, bar.add_task(part, total=of) if part not in tasks else tasks[part])
+                bar.update(tasks[part], completed=done, visible=done < of)
+
+        yield show

@@ -1,0 +1,86 @@
+"""Puts callers through: admission, the conversation behind the call, and the call itself."""
+
+from __future__ import annotations
+
+import logging
+import uuid
+from dataclasses import dataclass
+
+from voice_agent.call.call import Call
+from voice_agent.call.clock import MediaClock
+from voice_agent.call.recorder import Recorder
+from voice_agent.call.registry import Admission, CallRegistry, Refused
+from voice_agent.call.wire import EventMessage, Wire
+from voice_agent.channels.desk import CallRefused, CallRequest
+from voice_agent.config import ChannelOptions
+from voice_agent.config_files import ProjectConfig
+from voice_agent.dialogue.agent import Agent
+from voice_agent.service.engines import Engines
+from voice_agent.service.texts import TextConversations
+from voice_agent.telemetry.logging import bind
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Calls:
+    """Implements `voice_agent.channels.desk.CallDesk`."""
+
+    config: ProjectConfig
+    agent: Agent
+    engines: Engines
+    registry: CallRegistry
+    clock: MediaClock
+    texts: TextConversations
+
+    async def take(self, request: CallRequest, wire: Wire) -> None:
+        options: ChannelOptions = getattr(self.config.integrations.channels, request.channel)
+        if not options.enabled:
+            raise CallRefused("channel_off", "This channel is switched off.", retry=False)
+        try:
+            admission = self.registry.admit(request.conversation_id)
+        except Refused as refusal:
+            raise CallRefused(refusal.code, refusal.message) from None
+        call_id = uuid.uuid4().hex
+        with admission, bind(call=call_id, conversation=request.conversation_id):
+            await self.texts.release(request.conversation_id)
+            await self._run(call_id, request, wire, admission, options)
+
+    async def _run(
+        self, call_id: str, request: CallRequest, wire: Wire, admission: Admission, options: ChannelOptions
+    ) -> None:
+        try:
+            conversation = self.agent.open(request.conversation_id, channel=request.channel)
+            call = Call(
+                call_id=call_id,
+                conversation=conversation,
+                wire=wire,
+                voice=self.engines.voice,
+                recognizer=self.engines.recognizer,
+                detector=self.engines.detectors(),
+                options=options.turn_taking,
+                clock=self.clock,
+                resumed=admission.resumed,
+                recorder=self._recorder(call_id),
+            )
+        except Exception:
+            # Nothing has been said on the wire yet: the caller is turned away instead of left in silence.
+            log.exception("the call could not be set up")
+            raise CallRefused("internal", "Something went wrong on our side.") from None
+        forget = conversation.on_event(lambda event: wire.send(EventMessage(event))) if request.events else None
+        admission.attach(call)
+        log.info("call begins", extra={"channel": request.channel, "resumed": admission.resumed})
+        try:
+            outcome = await call.run()
+        finally:
+            if forget:
+                forget()
+        admission.ended(outcome)
+        log.info(
+            "call ended",
+            extra={"outcome": outcome.outcome, "reason": outcome.reason, "seconds": round(outcome.seconds, 1)},
+        )
+
+    def _recorder(self, call_id: str) -> Recorder | None:
+        recording = self.config.integrations.recording
+        return Recorder(self.config.root / recording.directory, call_id) if recording.enabled else None

@@ -1,0 +1,95 @@
+"""The engines of a service: what recognises, speaks, listens for voice, and thinks.
+
+Everything above this module sees Protocols. To run a service on other engines (another machine's,
+or scripted ones), give it other `Engines`.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from voice_agent.config import Integrations, SpeechOptions
+from voice_agent.diagnostics import RemediableError, did_you_mean
+from voice_agent.llm.factory import build_model
+from voice_agent.llm.protocol import LanguageModel
+from voice_agent.speech.cache import ResponseCache
+from voice_agent.speech.pool import SpeechPool, pool_plan
+from voice_agent.speech.protocols import Recognizer, VoiceDetector
+from voice_agent.speech.vad import DetectorFactory
+from voice_agent.speech.voice import CachedVoice
+
+log = logging.getLogger(__name__)
+
+RECOGNITION, VOICE, DETECTION = "speech to text", "text to speech", "voice detection"
+"""Names of what is loaded, as `/readyz` gives them."""
+
+
+@dataclass(frozen=True)
+class Engines:
+    """What all calls share.
+
+    Attributes:
+        detectors: Makes the voice detector of one call.
+        loads: Blocking loaders by the name `/readyz` gives them; run in threads, all at once.
+        pool: Started before the loaders and closed after the last call; None where no engine needs it.
+    """
+
+    model: LanguageModel
+    recognizer: Recognizer
+    voice: CachedVoice
+    detectors: Callable[[], VoiceDetector]
+    loads: Mapping[str, Callable[[], None]] = field(default_factory=dict)
+    pool: SpeechPool | None = None
+
+
+def build_engines(options: Integrations) -> Engines:
+    """Build what ``integrations.yml`` names. Loads nothing heavy yet.
+
+    Raises:
+        RemediableError: An unknown engine, a missing package, model or key.
+    """
+    return _build(options.speech, build_model(options.llm))
+
+
+def _build(options: SpeechOptions, model: LanguageModel) -> Engines:
+    _known("speech.stt.name", options.stt.name, "whisper")
+    _known("speech.tts.name", options.tts.name, "piper")
+    # Heavy engines are imported by the modules below only when they load.
+    from voice_agent.speech.piper import PiperSynthesizer
+    from voice_agent.speech.whisper import WhisperRecognizer
+
+    workers, threads = pool_plan(options.pool, usable_cores())
+    log.info("speech pool: %d workers, %d threads each", workers, threads)
+    pool = SpeechPool(workers, options.pool.max_queue)
+    recognizer = WhisperRecognizer(options.stt, pool, threads)
+    synthesizer = PiperSynthesizer(options.tts, pool, threads)
+    detectors = DetectorFactory(options.vad)
+    return Engines(
+        model=model,
+        recognizer=recognizer,
+        voice=CachedVoice(synthesizer, ResponseCache(options.cache)),
+        detectors=detectors,
+        loads={
+            VOICE: synthesizer.load,
+            RECOGNITION: recognizer.load,
+            DETECTION: detectors.load,
+        },
+        pool=pool,
+    )
+
+
+def usable_cores() -> int:
+    """Cores this process may run on, which in a container are fewer than the machine has."""
+    try:
+        return len(os.sched_getaffinity(0))
+    except AttributeError:  # not on macOS and Windows
+        return os.cpu_count() or 1
+
+
+def _known(option: str, name: str, *engines: str) -> None:
+    if name not in engines:
+        hint = did_you_mean(name, engines) or f"Known engines: {', '.join(engines)}."
+        raise RemediableError(f"{option} names {name!r}, an engine that does not exist.", hint)

@@ -1,0 +1,163 @@
+"""One running service: configuration → engines → agent → calls and texts; warm-up, readiness, drain.
+
+build     files are read and checked; nothing heavy is loaded
+start     engines load side by side off the loop; canned speech is made; then calls are admitted
+run       the media clock ticks, idle conversations are closed
+drain     nobody is admitted any more; calls end
+aclose    engines are let go
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import logging
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from voice_agent.call.clock import MediaClock
+from voice_agent.call.registry import CallRegistry
+from voice_agent.config_files import ProjectConfig, load_config
+from voice_agent.dialogue.agent import Agent
+from voice_agent.llm.factory import build_model
+from voice_agent.service.calls import Calls
+from voice_agent.service.engines import VOICE, Engines, build_engines
+from voice_agent.service.readiness import Readiness
+from voice_agent.service.texts import TextConversations
+
+log = logging.getLogger(__name__)
+
+MODEL, RESPONSES = "language model", "spoken responses"
+CLOSE_IDLE_EVERY_S = 60.0
+POOL_CLOSE_S = 2.0
+
+Progress = Callable[[str, int, int], None]
+"""``progress(part, done, of)`` while the service warms."""
+
+
+class Service:
+    """Implements `voice_agent.server.Service`."""
+
+    def __init__(self, config: ProjectConfig, agent: Agent, engines: Engines, progress: Progress | None = None) -> None:
+        options = config.integrations
+        self.config, self.agent = config, agent
+        self._agent, self._engines, self._progress = agent, engines, progress or (lambda part, done, of: None)
+        self._readiness = Readiness(*engines.loads, MODEL, RESPONSES)
+        self._clock = MediaClock()
+        resume_s = options.channels.websocket.turn_taking.resume_window_s
+        self._registry = CallRegistry(options.server.max_calls, resume_s)
+        self.texts = TextConversations(
+            lambda name, channel: agent.open(name, channel=channel), self._readiness, self._registry.is_live
+        )
+        self.calls = Calls(config, agent, engines, self._registry, self._clock, self.texts)
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        return self._readiness.missing
+
+    async def start(self) -> None:
+        """Load and warm everything, then admit calls.
+
+        Raises:
+            RemediableError: A model, package, key or file is missing.
+        """
+        began = time.perf_counter()
+        if self._engines.pool:
+            self._engines.pool.start()
+        try:
+            async with asyncio.TaskGroup() as group:
+                group.create_task(self._warm_model(), name="warm-up.model")
+                group.create_task(self._warm_speech(), name="warm-up.speech")
+        except ExceptionGroup as faults:
+            raise faults.exceptions[0] from None
+        # What has been loaded stays for ever: the collector need not look at it again and again.
+        gc.collect()
+        gc.freeze()
+        self._registry.ready = True
+        log.info("ready", extra={"seconds": round(time.perf_counter() - began, 1)})
+
+    async def run(self) -> None:
+        """Keep the service going until cancelled."""
+        async with self._clock:
+            while True:
+                await asyncio.sleep(CLOSE_IDLE_EVERY_S)
+                await self.texts.close_idle()
+
+    async def drain(self, timeout_s: float) -> None:
+        """Refuse new calls, end those on the line and wait for them."""
+        self._readiness.drain()
+        await self._registry.drain(timeout_s)
+
+    async def aclose(self) -> None:
+        await self.texts.aclose()
+        await self._agent.aclose()
+        await self._engines.model.aclose()
+        if self._engines.pool:
+            await self._engines.pool.aclose(POOL_CLOSE_S)
+
+    async def _warm_model(self) -> None:
+        await self._engines.model.warm_up()
+        self._readiness.have(MODEL)
+
+    async def _warm_speech(self) -> None:
+        """Load the speech engines at once; as soon as the voice is there, make the canned speech."""
+        loads = dict(self._engines.loads)
+        async with asyncio.TaskGroup() as group:
+            tasks = {
+                part: group.create_task(self._load(part, load), name=f"load.{part}") for part, load in loads.items()
+            }
+            if voice := tasks.get(VOICE):
+                await voice
+            await self._engines.voice.warm(self._agent.canned_texts, self._report)
+        self._readiness.have(RESPONSES)
+
+    async def _load(self, part: str, load: Callable[[], None]) -> None:
+        await asyncio.to_thread(load)
+        self._readiness.have(part)
+        self._progress(part, 1, 1)
+
+    def _report(self, done: int, of: int) -> None:
+        self._readiness.progress(RESPONSES, f"{done} of {of}")
+        self._progress(RESPONSES, done, of)
+
+
+def build_service(root: Path, *, engines: Engines | None = None, progress: Progress | None = None) -> Service:
+    """Build the service of the project in ``root``. Loads nothing heavy.
+
+    Args:
+        engines: Used instead of those that ``integrations.yml`` names.
+
+    Raises:
+        ProjectError: Problems in the project's files.
+        RemediableError: An unknown engine, a missing package or key.
+    """
+    config = load_config(root)
+    engines = engines or build_engines(config.integrations)
+    return Service(config, Agent.load(config, engines.model), engines, progress)
+
+
+@contextmanager
+def open_texts(root: Path, runner: asyncio.Runner) -> Iterator[TextConversations]:
+    """The agent of the project in ``root`` without its ears and voice, on a loop that runs only now and then.
+
+    Raises:
+        ProjectError: Problems in the project's files.
+        RemediableError: A missing package, key or model.
+    """
+    config = load_config(root)
+    model = build_model(config.integrations.llm)
+    agent = Agent.load(config, model)
+    texts = TextConversations(lambda name, channel: agent.open(name, channel=channel), Readiness(), lambda name: False)
+
+    async def close() -> None:
+        await texts.aclose()
+        await agent.aclose()
+        await model.aclose()
+
+    runner.run(model.warm_up())
+    try:
+        yield texts
+    finally:
+        runner.run(close())
