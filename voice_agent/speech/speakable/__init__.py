@@ -100,7 +100,9 @@ def _spans(display: str, spoken: TracedText) -> tuple[SpokenSpan, ...]:
             if origins[at][1] > start and not spoken.text[at].isspace():
                 said.append(at)
             at += 1
-        first, last = (said[0], said[-1] + 1) if said else (reached, reached)
+        # A dash that became a pause is not a word that could be heard.
+        is_said = any(spoken.text[place].isalnum() for place in said)
+        first, last = (said[0], said[-1] + 1) if is_said else (reached, reached)
         spans.append(SpokenSpan(start, end, first, last))
         reached = last
     return tuple(spans)
