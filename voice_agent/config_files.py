@@ -254,25 +254,37 @@ def _check_keys(options: Integrations, top: LocatedMap, environ: Mapping[str, st
 # --- models ------------------------------------------------------------------------------------
 
 
+def _drop_unknown(model: type[BaseModel], value: LocatedMap, location: tuple[str | int, ...], reader: Reader) -> None:
+    """Report a key that no option has: an error when it looks like a slip, else a warning; drop it."""
+    parent: Any = value
+    for part in location[:-1]:
+        parent = parent[part]
+    key, known = str(location[-1]), _siblings(model, location[:-1])
+    near = did_you_mean(key, known)
+    where = ".".join(str(part) for part in location[:-1])
+    message = f"{f'`{where}`' if where else reader.path.name} has no key {key!r}."
+    report = reader.error if near else reader.warn
+    report("unknown_key", message, near or f"Known keys: {', '.join(sorted(known))}.", line_of(value, location))
+    del parent[key]
+
+
 def _validate(model: type[Model], value: LocatedMap, reader: Reader, *, skip_missing: bool = False) -> Model | None:
     try:
         return model.model_validate(value)
     except ValidationError as fault:
-        for error in fault.errors(include_url=False):
-            location, kind = error["loc"], error["type"]
+        errors = fault.errors(include_url=False)
+    for error in errors:
+        location, kind = error["loc"], error["type"]
+        if kind == "extra_forbidden":
+            _drop_unknown(model, value, location, reader)
+        elif not (kind == "missing" and skip_missing):
             where = ".".join(str(part) for part in location)
-            line = line_of(value, location)
-            if kind == "missing" and skip_missing:
-                continue
-            if kind == "extra_forbidden":
-                near = did_you_mean(str(location[-1]), _siblings(model, location[:-1]))
-                parent = where.rpartition(".")[0]
-                message = f"{f'`{parent}`' if parent else reader.path.name} has no key {str(location[-1])!r}."
-                known = ", ".join(sorted(_siblings(model, location[:-1])))
-                reader.error("unknown_key", message, near or f"Known keys: {known}.", line)
-            else:
-                reader.error(f"value.{kind}", f"`{where}`: {error['msg']}.", f"It is {error['input']!r}.", line)
+            message, remedy = f"`{where}`: {error['msg']}.", f"It is {error['input']!r:.80}."
+            reader.error(f"value.{kind}", message, remedy, line_of(value, location))
+    if any(error["type"] != "extra_forbidden" for error in errors):
         return None
+    # Only unknown keys were in the way, and they are reported and gone.
+    return model.model_validate(value)
 
 
 def _siblings(model: type[BaseModel], location: tuple[str | int, ...]) -> list[str]:
