@@ -67,12 +67,14 @@ class ScriptedAgent:
 
 
 @contextlib.asynccontextmanager
-async def scripted_agent(script: Script | None = None) -> AsyncIterator[ScriptedAgent]:
-    """Serve ``script`` on a free port of the loopback."""
+async def scripted_agent(script: Script | None = None, port: int = 0) -> AsyncIterator[ScriptedAgent]:
+    """Serve ``script`` on ``port`` of the loopback (0: any that is free); ``/readyz`` answers as a service's does."""
     script = script or Script()
     agent = ScriptedAgent("")
 
     async def refuse(connection: ServerConnection, request: Any) -> Any:
+        if request.path == "/readyz":
+            return connection.respond(200, "{}")
         if script.token is not None and request.headers.get("Authorization") != f"Bearer {script.token}":
             return connection.respond(401, "who is there?\n")
         return None
@@ -85,7 +87,7 @@ async def scripted_agent(script: Script | None = None) -> AsyncIterator[Scripted
             await _Call(connection, script, heard).run()
 
     server: Server
-    async with serve(handle, "127.0.0.1", 0, process_request=refuse, compression=None) as server:
+    async with serve(handle, "127.0.0.1", port, process_request=refuse, compression=None) as server:
         agent.url = f"ws://127.0.0.1:{server.sockets[0].getsockname()[1]}/ws"
         yield agent
 
