@@ -17,6 +17,7 @@ from tests.support.scripted_agent import Script, scripted_agent
 from voice_agent.audio.wav import write_wav
 from voice_agent.caller import command
 from voice_agent.caller.lines import Line
+from voice_agent.diagnostics import RemediableError
 
 COMMAND = [sys.executable, "-c", "from voice_agent.caller.command import call; call()"]
 DEADLINE_S = 60
@@ -80,7 +81,7 @@ async def test_an_unanswered_call_ends_with_1_and_says_what_was_missing(beep):
 
 async def test_a_connection_nobody_takes_ends_with_2_and_names_the_command_that_starts_the_service():
     ended = await run("--url", "ws://127.0.0.1:1/ws", "--json")
-    assert ended.status == 2 and "voice-agent run" in ended.err
+    assert ended.status == 2 and "voice-agent run" in ended.err and "--url" in ended.err
     assert json.loads(ended.out)["status"] == 2
 
 
@@ -130,3 +131,18 @@ def test_say_wav_and_barge_in_keep_their_common_order(beep, monkeypatch):
     args = ["--say", "A", "--barge-in-at", "1.5", "--wav", str(beep), "--say", "B"]
     assert CliRunner().invoke(command.call, args).exit_code == 0
     assert placed == [(Line(text="A"), Line(wav=beep, barge_in_at=1.5), Line(text="B"))]
+
+
+def test_remedies_that_name_an_extra_are_shown_with_their_brackets(monkeypatch):
+    def unplaced(lines, options, console):
+        raise RemediableError("Piper is missing.", 'Install "voice-agent[piper]".')
+
+    monkeypatch.setattr(command, "_place", unplaced)
+    shown = CliRunner().invoke(command.call, ["--say", "A"])
+    assert shown.exit_code == 2 and 'Install "voice-agent[piper]".' in shown.output
+
+
+async def test_a_call_without_lines_hears_the_greeting_and_is_content():
+    async with scripted_agent(Script(greeting_s=0.3)) as agent:
+        ended = await run("--url", agent.url, "--settle", "0.4")
+    assert ended.status == 0 and "Greeted." in ended.out

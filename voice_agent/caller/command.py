@@ -10,6 +10,7 @@ from typing import Any
 
 import click
 from rich.console import Console
+from rich.text import Text
 
 from voice_agent.caller.account import Account, as_json
 from voice_agent.caller.audio import RATES
@@ -102,7 +103,7 @@ def call(ctx: click.Context, /, **options: Any) -> None:
     try:
         ctx.exit(_place(lines, options, console))
     except RemediableError as error:
-        console.print(f"[red]{error.message}[/] {error.remedy}", highlight=False)
+        Console(stderr=True).print(_fault(error, "bold red"), highlight=False)
         _print_json(options, {"ok": False, "status": NOT_PLACED, "missing": [str(error)]})
         ctx.exit(NOT_PLACED)
 
@@ -124,7 +125,7 @@ def _place(lines: tuple[Line, ...], options: Mapping[str, Any], console: Console
     account = Account(session.outcome.conversation)
     display = Display(console, session.outcome.conversation, account, signals_clear=wire.signals_clear)
     session.observe(display.observe)
-    console.print(f"Calling {options['url']} …", style="bold", highlight=False)
+    console.print(f"Calling {options['url']} …", style="bold", markup=False, highlight=False)
     interrupted = _run(session, recording)
     result = {"url": options["url"], "via": options["via"], "rate": rate} | as_json(
         session.outcome, account, signals_clear=wire.signals_clear
@@ -161,7 +162,8 @@ def _run(session: Session, recording: Recording | None) -> bool:
 def _print_verdict(result: Mapping[str, Any], console: Console) -> None:
     if result["ok"]:
         lines = len(result["turns"]) - 1
-        console.print(f"Greeted, and {lines} of {lines} lines answered.", style="bold green", highlight=False)
+        answered = f", and {lines} of {lines} lines answered" if lines else ""
+        console.print(f"Greeted{answered}.", style="bold green", highlight=False)
     for sentence in result["missing"]:
         console.print(sentence, style="bold red", markup=False, highlight=False)
 
@@ -180,12 +182,17 @@ def _keep(recording: Recording, result: Mapping[str, Any], console: Console) -> 
                 draw_timeline(result, recording.audio, path)
             kept[name] = str(path)
         except RemediableError as error:
-            console.print(f"[yellow]No {name}: {error.message}[/] {error.remedy}", highlight=False)
+            console.print(f"No {name}:", _fault(error, "yellow"), highlight=False)
     if recording.problem:
         console.print(recording.problem, style="yellow", markup=False, highlight=False)
     for written in filter(None, kept.values()):
         console.print(f"  {written}", style="dim", markup=False, highlight=False, soft_wrap=True)
     return kept
+
+
+def _fault(error: RemediableError, style: str) -> Text:
+    # As text, not as markup: remedies name extras in brackets.
+    return Text(error.message, style=style).append(f" {error.remedy}", style="not bold default")
 
 
 def _print_json(options: Mapping[str, Any], result: Mapping[str, Any]) -> None:

@@ -11,6 +11,7 @@ import numpy as np
 import soxr
 from numpy.typing import NDArray
 from rich.console import Console
+from rich.text import Text
 
 from voice_agent.audio.wav import read_wav
 from voice_agent.caller.audio import voice_bounds
@@ -71,7 +72,7 @@ def prepare(
     spoken = []
     with console.status("Preparing the caller's lines …") as status:
         for number, line in enumerate(lines, 1):
-            status.update(f"Preparing line {number} of {len(lines)}: {line.label}")
+            status.update(Text(f"Preparing line {number} of {len(lines)}: {line.label}"))
             spoken.append(_prepare(line, rate, speaker))
     if spoken:
         seconds = sum(line.seconds for line in spoken)
