@@ -59,6 +59,10 @@ def test_text_is_spoken_by_the_bundled_voice_at_the_pace_of_speech_and_trimmed_t
     # Between the sentences of a line the caller draws breath, and does not stop.
     silence = longest_run(np.abs(two.pcm.astype(int)) < 30) / 16000
     assert 0.1 < silence < 0.4
+    figure, words = prepare(
+        [Line(text="I paid $42."), Line(text="I paid forty two dollars.")], 16000, None, QUIET, speaker
+    )
+    assert figure.seconds == pytest.approx(words.seconds, abs=0.4)
     with pytest.raises(RemediableError, match="nothing that can be spoken"):
         speaker.speak("…")
 

@@ -17,6 +17,7 @@ from voice_agent.audio.wav import read_wav
 from voice_agent.caller.audio import voice_bounds
 from voice_agent.caller.lines import Line, SpokenLine
 from voice_agent.diagnostics import RemediableError
+from voice_agent.speech.speakable import speakable
 
 DEFAULT_VOICE = "en_US-joe-medium"
 SENTENCE_PAUSE_S = 0.15
@@ -41,7 +42,7 @@ class PiperCaller:
         self._voice: Any = None
 
     def speak(self, text: str) -> tuple[NDArray[np.int16], int]:
-        """Speak ``text``, each sentence trimmed to its voice.
+        """Speak ``text`` as people say it (numbers, dates, money), each sentence trimmed to its voice.
 
         Raises:
             RemediableError: Piper or the voice is missing, or there is nothing to pronounce.
@@ -51,7 +52,7 @@ class PiperCaller:
         rate = int(self._voice.config.sample_rate)
         pause = np.zeros(round(rate * SENTENCE_PAUSE_S), np.int16)
         pieces: list[NDArray[np.int16]] = []
-        for chunk in self._voice.synthesize(text):
+        for chunk in self._voice.synthesize(speakable(text, self._voice.config.espeak_voice).text):
             samples = np.asarray(chunk.audio_int16_array, np.int16)
             first, last = voice_bounds(samples, rate)
             pieces += [pause, samples[first:last]] if pieces else [samples[first:last]]
