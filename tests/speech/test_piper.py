@@ -15,9 +15,11 @@ import pytest_asyncio
 from voice_agent.audio.level import dbfs
 from voice_agent.config import TtsOptions
 from voice_agent.diagnostics import RemediableError
-from voice_agent.speech.piper import LEAD_S, PiperSynthesizer, aligned_model
+from voice_agent.speech.piper import PiperSynthesizer
+from voice_agent.speech.piper_model import aligned_model
 from voice_agent.speech.pool import SpeechPool
 from voice_agent.speech.protocols import EngineError, Speech, Synthesizer
+from voice_agent.speech.silence import LEAD_S
 from voice_agent.speech.speakable import speakable
 
 pytestmark = [pytest.mark.models, pytest.mark.asyncio(loop_scope="module")]

@@ -18,6 +18,7 @@ from voice_agent.telemetry.metrics import ENGINE_FAILURES
 
 THREE = "This is the first. Here is the second. And that was all."
 PIECES = ["This is the first. ", "Here is the second. ", "And that was all."]
+SENTENCES = [piece.strip() for piece in PIECES]
 
 
 def voice_of(engine: FakeSynthesizer, fallback: FakeSynthesizer | None = None, timeout_s: float = 10.0) -> CachedVoice:
@@ -38,7 +39,7 @@ async def test_pieces_come_in_order_and_only_the_first_is_urgent() -> None:
     engine = FakeSynthesizer()
     voice: Voice = voice_of(engine)
     assert [speech.text for speech in await drain(voice.speak(THREE, first=True))] == PIECES
-    assert engine.asked == list(zip(PIECES, [Priority.FIRST_AUDIO, Priority.SPEECH, Priority.SPEECH], strict=True))
+    assert engine.asked == list(zip(SENTENCES, [Priority.FIRST_AUDIO, Priority.SPEECH, Priority.SPEECH], strict=True))
 
 
 @virtual_time
@@ -47,7 +48,7 @@ async def test_one_piece_is_made_ahead_while_the_last_is_played_and_never_two() 
     stream = voice_of(engine).speak(THREE)
     await anext(stream)
     await asyncio.sleep(5)
-    assert engine.texts == PIECES[:2]
+    assert engine.texts == SENTENCES[:2]
     began = asyncio.get_running_loop().time()
     assert (await anext(stream)).text == PIECES[1]
     assert asyncio.get_running_loop().time() == began
@@ -62,7 +63,7 @@ async def test_closing_drops_the_piece_made_ahead() -> None:
     await anext(stream)
     await asyncio.sleep(0.1)
     await stream.aclose()
-    assert engine.cancelled == [PIECES[1]]
+    assert engine.cancelled == [SENTENCES[1]]
     assert engine.running == 0
 
 
@@ -73,7 +74,7 @@ async def test_cancelling_the_consumer_cancels_the_synthesis_it_waits_for() -> N
         task = group.create_task(drain(voice_of(engine).speak(THREE)))
         await asyncio.sleep(0.1)
         task.cancel()
-    assert engine.cancelled == [PIECES[0]]
+    assert engine.cancelled == [SENTENCES[0]]
 
 
 @virtual_time
@@ -149,7 +150,7 @@ async def test_canned_text_is_made_once_and_then_comes_whole_from_memory() -> No
     assert voice.cached(THREE) is None
     first = await drain(voice.speak(THREE, canned=True))
     (again,) = await drain(voice.speak(THREE, canned=True))
-    assert engine.texts == PIECES
+    assert engine.texts == SENTENCES
     assert again == voice.cached(THREE)
     assert again.text == THREE
     assert again.pcm == b"".join(speech.pcm for speech in first)
@@ -164,7 +165,7 @@ async def test_joined_speech_has_the_spans_of_its_pieces_at_their_place() -> Non
     words = [whole.text[span.start : span.end] for span in whole.spans]
     assert words == THREE.split()
     at = len(PIECES[0])
-    offset = len(fake_speech(PIECES[0]).pcm) // 2
+    offset = len(fake_speech(SENTENCES[0]).pcm) // 2
     here = fake_speech(PIECES[1]).spans[0]
     moved = whole.spans[len(PIECES[0].split())]
     assert (moved.start, moved.first) == (here.start + at, here.first + offset)
@@ -176,9 +177,34 @@ async def test_text_of_the_model_is_not_kept_but_found_when_it_is_a_canned_line(
     voice = voice_of(engine)
     await drain(voice.speak("Generated text."))
     assert voice.cached("Generated text.") is None
-    await voice.warm([PIECES[2]])
+    await voice.warm([PIECES[2] + "\n"])
     await drain(voice.speak(THREE))
-    assert engine.texts.count(PIECES[2]) == 1
+    assert engine.texts.count(SENTENCES[2]) == 1
+
+
+@virtual_time
+async def test_white_space_around_a_canned_line_makes_no_other_line_of_it() -> None:
+    engine = FakeSynthesizer()
+    voice = voice_of(engine)
+    await voice.warm(["Good day."])
+    found = voice.cached("  Good day. \n")
+    assert found is not None
+    assert found.text == "  Good day. \n"
+    assert [found.text[span.start : span.end] for span in found.spans] == ["Good", "day."]
+    assert len(engine.asked) == 1
+
+
+@virtual_time
+async def test_a_disk_that_hangs_does_not_keep_the_caller_waiting() -> None:
+    class HangingCache(ResponseCache):
+        async def load(self, key: str) -> Speech | None:
+            await asyncio.sleep(3600)
+            return None
+
+    voice = CachedVoice(FakeSynthesizer(), HangingCache(CacheOptions(disk_mb=0)))
+    (speech,) = await drain(voice.speak("Good day.", canned=True))
+    assert not speech.failed
+    assert asyncio.get_running_loop().time() <= 1
 
 
 @virtual_time

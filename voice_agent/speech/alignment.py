@@ -20,18 +20,14 @@ from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from voice_agent.speech.edit_distance import BAND, SPACE, edit_distance, edit_path
 from voice_agent.speech.protocols import TextSpan
 from voice_agent.speech.speakable import SpeakableText, SpokenSpan
 
-SPACE = " "
 _WORD = re.compile(r"\S+")
 # Marks of stress, length and linking differ between a word alone and in its sentence.
 _UNSTABLE = frozenset("ˈˌːˑʲ‿͡'-")
 _PAUSES = frozenset(',.;:!?…—–^$_"()#')
-# Cost of a phoneme that has no partner, and of one whose partner differs.
-_GAP, _OTHER, _WORD_GAP = 2, 2, 1
-# Alignment looks this many phonemes to either side of the diagonal.
-_BAND = 24
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,16 +181,7 @@ def _alike(alone: str, said: str) -> bool:
     """Whether a group sounds enough like a word to be it."""
     if not said:
         return False
-    return _distance(alone, said) <= max(1, max(len(alone), len(said)) // 2)
-
-
-def _distance(one: str, other: str) -> int:
-    row = list(range(len(other) + 1))
-    for i, left in enumerate(one, 1):
-        previous, row[0] = row[0], i
-        for j, right in enumerate(other, 1):
-            previous, row[j] = row[j], min(row[j] + 1, row[j - 1] + 1, previous + (left != right))
-    return row[-1]
+    return edit_distance(alone, said) <= max(1, max(len(alone), len(said)) // 2)
 
 
 def _align(alone: Sequence[str], phonemes: Sequence[Phoneme]) -> dict[int, int] | None:
@@ -218,55 +205,14 @@ def _align(alone: Sequence[str], phonemes: Sequence[Phoneme]) -> dict[int, int] 
         elif not is_gap and stable:
             said.append(stable[0])
             places.append(at)
-    if not symbols or not said or abs(len(symbols) - len(said)) > _BAND:
+    if not symbols or not said or abs(len(symbols) - len(said)) > BAND:
         return None
-    partners = _edit_path(symbols, said)
+    partners = edit_path(symbols, said)
     owners: dict[int, int] = {}
     for j, at in enumerate(places):
         if said[j] != SPACE:
             owners[at] = owner[partners[j]]
     return _spread(owners, phonemes)
-
-
-def _edit_path(symbols: Sequence[str], said: Sequence[str]) -> list[int]:
-    """Return, for each element of ``said``, the index in ``symbols`` it is aligned to (never descending)."""
-    far = 1 << 30
-    rows, columns = len(symbols) + 1, len(said) + 1
-    cost = [[far] * columns for _ in range(rows)]
-    for i in range(rows):
-        middle = i * (columns - 1) // max(1, rows - 1)
-        for j in range(max(0, middle - _BAND), min(columns, middle + _BAND + 1)):
-            if i == j == 0:
-                cost[0][0] = 0
-                continue
-            best = far
-            if i and j:
-                best = cost[i - 1][j - 1] + _difference(symbols[i - 1], said[j - 1])
-            if i:
-                best = min(best, cost[i - 1][j] + (_WORD_GAP if symbols[i - 1] == SPACE else _GAP))
-            if j:
-                best = min(best, cost[i][j - 1] + (_WORD_GAP if said[j - 1] == SPACE else _GAP))
-            cost[i][j] = best
-    partners = [0] * len(said)
-    i, j = rows - 1, columns - 1
-    while j:
-        diagonal = cost[i - 1][j - 1] + _difference(symbols[i - 1], said[j - 1]) if i else far
-        if i and cost[i][j] == diagonal:
-            i, j = i - 1, j - 1
-            partners[j] = i
-        elif i and cost[i][j] == cost[i - 1][j] + (_WORD_GAP if symbols[i - 1] == SPACE else _GAP):
-            i -= 1
-        else:
-            j -= 1
-            partners[j] = max(0, i - 1)
-    return partners
-
-
-def _difference(one: str, other: str) -> int:
-    if one == other:
-        return 0
-    # A gap between words is never a sound.
-    return 1 << 20 if SPACE in (one, other) else _OTHER
 
 
 def _spread(owners: dict[int, int], phonemes: Sequence[Phoneme]) -> dict[int, int]:

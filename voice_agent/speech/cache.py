@@ -12,12 +12,12 @@ import json
 import logging
 import os
 import struct
-import tempfile
 import threading
 from collections import OrderedDict
 from pathlib import Path
 
 from voice_agent.config import CacheOptions
+from voice_agent.speech.atomic_file import write_atomically
 from voice_agent.speech.models import cache_directory
 from voice_agent.speech.protocols import Speech, TextSpan
 
@@ -71,13 +71,20 @@ class ResponseCache:
                 self._remember(key, speech)
         return speech
 
-    async def store(self, key: str, speech: Speech) -> None:
-        """Keep speech in memory at once and on disk when it is written. Failed speech is never kept."""
-        if speech.failed:
-            return
-        self._remember(key, speech)
-        if self._disk_works:
-            await asyncio.to_thread(self._write, key, speech)
+    def store(self, key: str, speech: Speech) -> asyncio.Future[None]:
+        """Keep speech in memory at once and begin to write it to disk. Failed speech is never kept.
+
+        Returns:
+            Done when the disk is; a caller who waits for his audio need not wait for that.
+        """
+        loop = asyncio.get_running_loop()
+        if not speech.failed:
+            self._remember(key, speech)
+            if self._disk_works:
+                return loop.run_in_executor(None, self._write, key, speech)
+        done: asyncio.Future[None] = loop.create_future()
+        done.set_result(None)
+        return done
 
     def _remember(self, key: str, speech: Speech) -> None:
         size = _size(speech)
@@ -119,7 +126,7 @@ class ResponseCache:
             with self._disk_lock:
                 self._directory.mkdir(parents=True, exist_ok=True)
                 self._make_room(len(content))
-                _write_atomically(self._path(key), content)
+                write_atomically(self._path(key), content)
         except OSError as error:
             self._give_up_disk(error)
 
@@ -180,14 +187,3 @@ def decode(content: bytes) -> Speech:
     pcm_at = _HEAD_LENGTH.size + head_length
     head = json.loads(body[_HEAD_LENGTH.size : pcm_at])
     return Speech(head["text"], body[pcm_at:], tuple(TextSpan(*span) for span in head["spans"]))
-
-
-def _write_atomically(path: Path, content: bytes) -> None:
-    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=".writing-")
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(content)
-        Path(name).replace(path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise

@@ -13,6 +13,7 @@ import functools
 import logging
 import re
 from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable, Sequence
+from dataclasses import replace
 from importlib.resources import files
 from typing import Any
 
@@ -29,6 +30,8 @@ log = logging.getLogger(__name__)
 
 SYNTHESIS_TIMEOUT_S = 10.0
 """An engine that takes longer for one piece counts as failed."""
+DISK_TIMEOUT_S = 0.5
+"""A cached piece that the disk does not give by then is made again."""
 STOP_TIMEOUT_S = 0.5
 """How long the piece made ahead may take to give up when its generator closes."""
 
@@ -64,10 +67,10 @@ class CachedVoice:
         """Return the whole of ``text`` as one `Speech` if all its pieces are in memory. Never blocks."""
         pieces = []
         for piece in split(text):
-            speech = _silent(piece) if _is_mute(piece) else self._cache.get(self._key(piece))
+            speech = _silent(piece) if _is_mute(piece) else self._cache.get(self._key(piece.strip()))
             if speech is None:
                 return None
-            pieces.append(speech)
+            pieces.append(_fit(speech, piece))
         return join(text, pieces) if pieces else None
 
     async def speak(self, text: str, *, canned: bool = False, first: bool = False) -> AsyncGenerator[Speech, None]:
@@ -108,7 +111,7 @@ class CachedVoice:
                 if _is_mute(piece):
                     continue
                 try:
-                    await self._canned(piece, Priority.WARM_UP)
+                    await self._canned(piece.strip(), Priority.WARM_UP)
                 except EngineError as error:
                     log.warning("a canned response could not be spoken in advance: %s", error)
             if progress is not None:
@@ -127,10 +130,12 @@ class CachedVoice:
         """Return one piece, whatever happens to the engines."""
         if _is_mute(piece):
             return _silent(piece)
+        # Without the white space around it a sentence is the same wherever it stands.
+        bare = piece.strip()
         try:
             if canned:
-                return await self._canned(piece, priority)
-            return self._cache.get(self._key(piece)) or await self._make(piece, priority)
+                return _fit(await self._canned(bare, priority), piece)
+            return _fit(self._cache.get(self._key(bare)) or await self._make(bare, priority), piece)
         except EngineError as error:
             log.error("no engine could speak a piece of %d characters: %s", len(piece), error)
             return Speech(piece, self._apology, (), failed=True)
@@ -150,16 +155,26 @@ class CachedVoice:
         made = asyncio.get_running_loop().create_future()
         self._in_flight[key] = mine = (priority, made)
         try:
-            known = await self._cache.load(key)
+            known = await self._load(key)
             if known is not None:
                 return known
             speech = await self._make(piece, priority)
-            await self._cache.store(key, speech)
+            written = self._cache.store(key, speech)
+            if priority is Priority.WARM_UP:
+                await written
             return speech
         finally:
             if self._in_flight.get(key) is mine:
                 del self._in_flight[key]
             made.set_result(None)
+
+    async def _load(self, key: str) -> Speech | None:
+        try:
+            async with asyncio.timeout(DISK_TIMEOUT_S):
+                return await self._cache.load(key)
+        except TimeoutError:
+            log.warning("the response cache's disk took more than %s s", DISK_TIMEOUT_S)
+            return None
 
     async def _make(self, piece: str, priority: Priority) -> Speech:
         """Ask the engine, once more, then the fallback engine.
@@ -226,6 +241,14 @@ def fallback_audio() -> bytes:
 def _live_pieces(text: str, first: bool) -> list[str]:
     splitter = SentenceSplitter(first_clause=first)
     return splitter.push(text) + splitter.flush()
+
+
+def _fit(speech: Speech, piece: str) -> Speech:
+    """Return the speech of ``piece.strip()`` as that of ``piece``."""
+    if speech.text == piece:
+        return speech
+    indent = len(piece) - len(piece.lstrip())
+    return replace(speech, text=piece, spans=shift_spans(speech.spans, indent, 0) if indent else speech.spans)
 
 
 def _is_mute(piece: str) -> bool:
