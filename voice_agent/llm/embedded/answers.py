@@ -12,8 +12,8 @@ from voice_agent.llm.embedded.choice import Similarity
 
 KNOWN = 0.45
 """A best sentence below this does not answer the question (see `voice_agent.llm.embedded.choice`)."""
-NEAR = 0.8
-"""A neighbour of the best sentence is said too if its score is this share of the best."""
+NEAR = 0.75
+"""A neighbour of the best sentence is said too if its own score is this share of the best one's own."""
 MAX_SENTENCES = 3
 MAX_CHARS = 320
 MAX_PASSAGES = 8
@@ -67,7 +67,8 @@ def answer(question: str, passages: Sequence[Passage], similar: Similarity) -> A
     """Return at most three sentences in their order, around the one nearest to ``question``.
 
     A sentence is judged alone and together with the title it stands under, since "It is closed"
-    means little without it.
+    means little without it. Neighbours are judged alone: under a fitting title every sentence
+    looks fitting.
     """
     best: Answer | None = None
     budget = MAX_SENTENCES_READ
@@ -81,7 +82,7 @@ def answer(question: str, passages: Sequence[Passage], similar: Similarity) -> A
         scores = [max(pair) for pair in zip(alone, titled, strict=True)]
         top = max(range(len(found)), key=scores.__getitem__)
         if best is None or scores[top] > best.score:
-            best = Answer(_around(found, scores, top), scores[top])
+            best = Answer(_around(found, alone, top), scores[top])
     return best
 
 

@@ -18,8 +18,8 @@ FITS = 0.33
 """A score below this is no match."""
 SURE = 0.62
 """A skill with this score is started without looking whether a reference text answers better."""
-SIDE_QUESTION = 0.5
-"""What it takes to leave a question that was asked for something else."""
+CLEAR, CLEAR_LEAD = 0.37, 0.1
+"""What it takes to leave an open question for a skill: its score, and its lead over the next one."""
 MARGIN = 0.02
 """Two candidates nearer than this are told apart by asking."""
 BEST_WEIGHT = 0.8
@@ -51,6 +51,12 @@ class Ranked:
         if len(self.scores) < 2 or self.scores[0][0] - self.scores[1][0] >= MARGIN:
             return None
         return self.scores[1][1]
+
+    @property
+    def is_clear(self) -> bool:
+        """Whether the best is worth leaving an open question for."""
+        lead = self.score - self.scores[1][0] if len(self.scores) > 1 else 1.0
+        return self.score >= CLEAR and lead >= CLEAR_LEAD
 
 
 def as_words(identifier: str) -> str:

@@ -102,7 +102,7 @@ class Reader:
             digits = parse_digits(text, least=MENTIONED_DIGITS)
             return digits if digits and parse_date(text, self.today) is None else None
         if kind in (Kind.INT, Kind.NUMBER):
-            return self._typed(kind, card, text) if _counts(card, text) else None
+            return _counted(card, text, whole=kind is Kind.INT)
         return self._typed(kind, card, text)
 
     def _typed(self, kind: Kind, card: FieldCard, text: str) -> Any:
@@ -141,7 +141,7 @@ class Reader:
         """Read an answer that names no choice: its number, a yes or no, or its meaning."""
         words = tokens(text)
         for place, ordinal in enumerate(_ORDINAL_CHOICE[: len(card.choices)]):
-            if ordinal in words and not number_runs(words):
+            if ordinal in words:
                 return card.choices[place]
         verdict = polarity(text)
         for choice, name in names.items():
@@ -184,12 +184,15 @@ def _is_named(card: FieldCard, text: str) -> bool:
     )
 
 
-def _counts(card: FieldCard, text: str) -> bool:
-    """Whether a number in ``text`` stands right before a word of the field's name or description."""
+def _counted(card: FieldCard, text: str, *, whole: bool) -> float | None:
+    """Return the number that stands right before a word of the field's name or description."""
     words = tokens(text)
     about = {word.rstrip("s") for word in re.findall(r"[a-z]+", f"{as_words(card.name)} {card.description}".lower())}
     about -= {"number", "of", "the", "how", "many", "a", "to", "in", "for"}
-    return any(run.end < len(words) and words[run.end].rstrip("s") in about for run in number_runs(words))
+    for run in number_runs(words):
+        if run.end < len(words) and words[run.end].rstrip("s") in about:
+            return int(run.value) if whole and run.value == int(run.value) else None if whole else run.value
+    return None
 
 
 def _email(text: str) -> str | None:

@@ -64,9 +64,9 @@ class Moves:
     def _rank(self, candidates: Sequence[Any]) -> Ranked:
         return rank(self.request, candidates, self.similar) if self.turn.utterance else Ranked()
 
-    def start_skill(self, ranked: Ranked, floor: float = FITS) -> Decision | None:
+    def start_skill(self, ranked: Ranked) -> Decision | None:
         """Start the best skill, or ask which of two is meant."""
-        if ranked.best is None or ranked.score < floor:
+        if ranked.best is None or ranked.score < FITS:
             return None
         if ranked.rival is not None:
             return say(phrases.which(as_words(ranked.best), as_words(ranked.rival)))

@@ -21,7 +21,7 @@ from datetime import date
 
 from voice_agent.llm.embedded import phrases
 from voice_agent.llm.embedded.arguments import asked_for, fill, parameter_cards
-from voice_agent.llm.embedded.choice import FITS, SIDE_QUESTION, SURE, Similarity, as_words
+from voice_agent.llm.embedded.choice import FITS, SURE, Similarity, as_words
 from voice_agent.llm.embedded.fields import Reader
 from voice_agent.llm.embedded.moves import Decision, Moves, call, say
 from voice_agent.llm.embedded.questions import Kind, is_question, kind_of, question
@@ -139,7 +139,7 @@ def _aside(moves: Moves) -> Decision | None:
         return moves.start_skill(ranked)
     if is_question(moves.turn.utterance) and (looked_up := moves.search()) is not None:
         return looked_up
-    return moves.start_skill(ranked, SIDE_QUESTION)
+    return moves.start_skill(ranked) if ranked.is_clear else None
 
 
 def _hint(card: FieldCard) -> str:

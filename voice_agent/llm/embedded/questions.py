@@ -27,13 +27,16 @@ class Kind(Enum):
 
 
 _TEXT_HINTS = (
-    (Kind.EMAIL, r"e-?mail"),
+    (Kind.EMAIL, r"e-?mail(?: address)?"),
     (Kind.DATE, r"date|day|birthday|dob|deadline"),
     (Kind.TIME, r"time|hour"),
     (Kind.DIGITS, r"number|phone|mobile|digits?|pin|zip|postcode|postal code|iban|imei|serial|code|id"),
     (Kind.NAME, r"(?:first |last |sur|full )?name"),
 )
 _MONEY_HINT = re.compile(r"\b(?:amount|price|cost|fee|sum|money|payment|balance|budget|dollars|euros)\b")
+_PROSE_HINT = re.compile(
+    r"\b(?:street|address|city|town|note|notes|comment|reason|problem|issue|description|message)\b"
+)
 _ASKING = re.compile(
     r"(?:(?:um|uh|so|well|but|and|wait|sorry|okay|hey) )*"
     r"(?:what|when|where|who|why|how|which|whose|can|could|do|does|is|are|will|would|should|may)\b"
@@ -51,6 +54,8 @@ def kind_of(card: FieldCard) -> Kind:
         return Kind.MONEY if _MONEY_HINT.search(f"{name} {about}") else Kind.NUMBER
     if card.type in ("bool", "int"):
         return Kind(card.type)
+    if _PROSE_HINT.search(name) and "mail" not in name:
+        return Kind.TEXT
     for source in (name, about if len(about) < 60 else ""):
         for kind, pattern in _TEXT_HINTS:
             if re.search(rf"(?:\b|_)(?:{pattern})\b", source):

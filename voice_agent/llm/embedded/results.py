@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from voice_agent.llm.embedded import phrases
 from voice_agent.llm.embedded.answers import KNOWN, answer, read_passages
-from voice_agent.llm.embedded.choice import FITS, SIDE_QUESTION
+from voice_agent.llm.embedded.choice import FITS
 from voice_agent.llm.embedded.moves import Decision, Moves, call, say
 from voice_agent.llm.embedded.readings import FAILED, read_result
 from voice_agent.llm.embedded.turn import FRAMEWORK_TOOLS, Call
@@ -79,4 +79,6 @@ def _answer(moves: Moves, searched: Call) -> Decision:
         if turn.scope.confirming:
             return say(f"{text} {turn.last_question() or phrases.GO_AHEAD}")
         return say(text) if is_asked else _closing(moves, text)
-    return moves.start_skill(skills, SIDE_QUESTION if is_asked else FITS) or moves.give_up()
+    if is_asked and not skills.is_clear:
+        return moves.give_up()
+    return moves.start_skill(skills) or moves.give_up()

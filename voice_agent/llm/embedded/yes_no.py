@@ -86,7 +86,8 @@ def plain_answer(text: str, context: Iterable[str] = ()) -> bool | None:
 
 def _verdict(said: str) -> bool | None:
     marks = _marks(said)
-    if _Mark.WAVERING in marks:
+    if not marks or _Mark.WAVERING in marks or _rest(_ANY.split(said, maxsplit=1)[0]):
+        # An answer begins with its yes or no: "my phone is not working" is none.
         return None
     leaning = set()
     for mark, before in zip(marks, [None, *marks], strict=False):

@@ -1,0 +1,112 @@
+"""Yes, no, or neither."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from voice_agent.llm.embedded.yes_no import plain_answer, polarity
+
+QUESTION = ["Shall I transfer 50 euros to Anna?"]
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "yes",
+        "Yeah.",
+        "yes please",
+        "sure, go ahead",
+        "that's right",
+        "yes, that's correct",
+        "of course",
+        "okay do it",
+        "mm-hmm",
+        "uh huh",
+        "why not",
+        "no problem",
+        "I do",
+        "please go ahead and do that",
+        "yes, transfer the money to Anna",
+        "go right ahead",
+        "yes thank you very much",
+    ],
+)
+def test_a_plain_yes(said: str) -> None:
+    assert plain_answer(said, [*QUESTION, "money"]) is True
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "no",
+        "no thanks",
+        "nope",
+        "not correct",
+        "that's not right",
+        "please don't",
+        "don't do it",
+        "I don't think so",
+        "of course not",
+        "no, I changed my mind",
+        "stop",
+        "cancel that",
+        "not yet",
+        "never mind",
+    ],
+)
+def test_a_plain_no(said: str) -> None:
+    assert plain_answer(said, QUESTION) is False
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "yes but Tuesday",
+        "yes, make it 60",
+        "yes and also order a pizza",
+        "yes no wait",
+        "no that's right",
+        "I'm not sure",
+        "hold on",
+        "what?",
+        "what is my balance",
+        "I would like to know my balance",
+        "okay but only if it is free",
+        "the weather is nice",
+        "",
+    ],
+)
+def test_what_gives_no_permission(said: str) -> None:
+    assert plain_answer(said, QUESTION) is not True
+
+
+@pytest.mark.parametrize(
+    ("said", "verdict"),
+    [
+        ("yes, I have one at home", True),
+        ("no, we never had one", False),
+        ("I don't", False),
+        ("I haven't got one", False),
+        ("I have", True),
+        ("maybe", None),
+        ("my internet is not working at all", None),
+        ("the blue one is fine", None),
+        ("it is blue", None),
+    ],
+)
+def test_facts_may_come_with_more_words(said: str, verdict: bool | None) -> None:
+    assert polarity(said) is verdict
+
+
+@pytest.mark.parametrize(
+    "said", ["my internet is not working at all", "the shop is never open", "which one is not right"]
+)
+def test_a_no_in_the_middle_of_a_sentence_is_no_answer(said: str) -> None:
+    assert plain_answer(said, QUESTION) is None
+
+
+@given(st.text(max_size=200))
+def test_no_text_breaks_it(text: str) -> None:
+    assert plain_answer(text) in (True, False, None)
