@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 
 import pytest
@@ -9,6 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from voice_agent.speech.speakable import speakable
+from voice_agent.speech.speakable.english import ENGLISH
+from voice_agent.speech.speakable.numbers import Numbers
+from voice_agent.speech.speakable.traced import TracedText
 
 PARTS = st.sampled_from(
     [
@@ -85,6 +89,15 @@ def test_a_language_without_a_table_reads_numbers_where_it_can_and_the_rest_as_w
     language: str, text: str, spoken: str
 ) -> None:
     assert speakable(text, language).text == spoken
+
+
+def test_a_language_with_other_marks_reads_its_numbers_by_its_own_table() -> None:
+    continental = dataclasses.replace(
+        ENGLISH, decimal=",", thousands=".", words=dataclasses.replace(ENGLISH.words, point="comma")
+    )
+    text = TracedText("1.000,50 and 3,5 % of 42 €")
+    Numbers(continental).say(text)
+    assert text.text == "one thousand comma five zero and three comma five percent of forty-two euros"
 
 
 def test_a_region_does_not_hide_the_language() -> None:

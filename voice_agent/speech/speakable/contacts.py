@@ -21,9 +21,6 @@ _PHONE = re.compile(
     r"(?<![\w.,/$€£-])(\+\s?)?(?:(?:\d{1,3}[\s.-]?)?(\(\d{1,5}\)[\s.-]?))?\d{1,12}(?:[\s.‑–-]\d{2,12}){0,5}(?!\w|[.,:/]\d|-\w)"
 )
 _PHONE_SHAPES = {(3, 4), (3, 3, 4), (1, 3, 3, 4), (3, 2, 4), (4, 4, 4, 4), (4, 3, 3), (5, 6), (4, 6, 5)}
-_PHONE_CONTEXT = re.compile(
-    r"\b(?:call|calling|phone|telephone|tel|dial|cell|mobile|fax|text|sms|hotline|line|reach)\b\D{0,24}$", re.IGNORECASE
-)
 _DIGITS = re.compile(r"\d+")
 
 
@@ -70,7 +67,7 @@ def _address(part: str, language: Language) -> str:
 
 def _phone(match: re.Match[str], language: Language) -> Rewrite:
     groups = [(found.start(), found.end()) for found in _DIGITS.finditer(match.string, match.start(), match.end())]
-    if not _is_phone(match, groups):
+    if not _is_phone(match, groups, language):
         return None
     edits = []
     at = match.start()
@@ -85,7 +82,7 @@ def _phone(match: re.Match[str], language: Language) -> Rewrite:
     return edits
 
 
-def _is_phone(match: re.Match[str], groups: list[tuple[int, int]]) -> bool:
+def _is_phone(match: re.Match[str], groups: list[tuple[int, int]], language: Language) -> bool:
     shape = tuple(end - start for start, end in groups)
     if not 7 <= sum(shape) <= 16:
         return False
@@ -94,4 +91,5 @@ def _is_phone(match: re.Match[str], groups: list[tuple[int, int]]) -> bool:
         return False
     if match[1] or match[2] or (len(groups) > 1 and shape in _PHONE_SHAPES):
         return True
-    return _PHONE_CONTEXT.search(match.string, max(0, match.start() - 40), match.start()) is not None
+    before = re.findall(r"[^\W\d]+", match.string[max(0, match.start() - 40) : match.start()].lower())
+    return not language.phone_contexts.isdisjoint(before[-4:])

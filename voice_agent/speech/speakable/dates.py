@@ -11,7 +11,7 @@ from voice_agent.speech.speakable.words import keeps_stop
 _ISO_DATE = re.compile(r"(?<![\w./-])(\d{4})-(\d{2})-(\d{2})(?:T(?=\d{2}:))?(?![\w/-])")
 _NUMERIC_DATE = re.compile(r"(?<![\w./-])(\d{1,2})([/.-])(\d{1,2})\2(\d{4}|\d{2})(?![\w/-]|\.\d)")
 _SHORT_DATE = re.compile(r"(?<![\w./])(\d{1,2})/(\d{1,2})(?![\w/]|[.,]\d)")
-_DATE_CONTEXT = re.compile(r"\b(?:on|by|until|till|since|before|after|from|due|date|dated)[\s:]+$", re.IGNORECASE)
+_LAST_WORD = re.compile(r"(\w+)[\s:]+$")
 _YEAR_RANGE = re.compile(r"(?<![\w.,/$€£-])((?:1[1-9]|20)\d{2})(\s?[-–—]\s?| to )((?:1[1-9]|20)\d{2})(?![\w/]|[.,-]\d)")
 _YEAR = re.compile(r"(?<![\w.,/$€£#-])((?:1[1-9]|20)\d{2})(?!\w|[.,:/-]\d)")
 _DECADE = re.compile(r"(?<![\w.,])(?:(1[1-9]|20)|['’])(\d)0['’]?s\b")
@@ -71,7 +71,8 @@ def _numeric_date(match: re.Match[str], language: Language) -> Rewrite:
 
 
 def _short_date(match: re.Match[str], language: Language) -> Rewrite:
-    if not _DATE_CONTEXT.search(match.string, max(0, match.start() - 12), match.start()):
+    before = _LAST_WORD.search(match.string, max(0, match.start() - 20), match.start())
+    if before is None or before[1].lower() not in language.date_contexts:
         return None
     first, second = int(match[1]), int(match[2])
     day, month = (second, first) if (language.month_first and first <= 12) or second > 12 else (first, second)

@@ -205,6 +205,10 @@ ENGLISH = Language(
     decade=_decade,
     day_of_month=_ordinal,
     clock=_clock,
+    date_contexts=frozenset(word_list("on by until till since before after from due date dated")),
+    phone_contexts=frozenset(
+        word_list("call calling phone telephone tel dial cell mobile fax text sms hotline line reach")
+    ),
     year_contexts=frozenset(_YEAR_CONTEXTS),
     code_contexts=frozenset(_CODE_CONTEXTS + _STRONG_CODE_CONTEXTS),
     strong_code_contexts=frozenset(_STRONG_CODE_CONTEXTS),

@@ -89,6 +89,8 @@ class Language:
         decade: Reads 1990 or 90 as the decade.
         day_of_month: Reads the day in a date.
         clock: (hour 0 … 24, minute, ``am``/``pm``/empty) to what is said.
+        date_contexts: Words right before ``3/4`` that make it a date.
+        phone_contexts: Words shortly before digits that make them a telephone number.
         year_contexts: Words before a number of four digits that make it a year.
         code_contexts: Words before digits that are an identifier, to be read one by one.
         strong_code_contexts: Those that need no word such as "number" between.
@@ -120,6 +122,8 @@ class Language:
     decade: Callable[[int], str]
     day_of_month: Callable[[int], str]
     clock: Callable[[int, int, str], str]
+    date_contexts: frozenset[str]
+    phone_contexts: frozenset[str]
     year_contexts: frozenset[str]
     code_contexts: frozenset[str]
     strong_code_contexts: frozenset[str]
