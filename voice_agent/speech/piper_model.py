@@ -85,7 +85,7 @@ def aligned_model(weights: Path, digest: str) -> Path | bytes:
         content: bytes = model.SerializeToString()
     except Exception as error:  # noqa: BLE001 - a voice without word times still speaks
         log.warning(
-            "words of the voice %s are placed by their characters, which is up to 0.2 s off: %s%s",
+            "words of the voice %s are placed by their characters, which is about 0.1 s off: %s%s",
             weights.stem,
             error,
             '. Install onnx: pip install "voice-agent[piper]"' if isinstance(error, ImportError) else "",
