@@ -52,7 +52,15 @@ def test_a_value_takes_the_type_of_its_field(declared: Field, given: Any, kept: 
 
 @pytest.mark.parametrize(
     ("declared", "given"),
-    [(PLAN, "Gold"), (AMOUNT, "much"), (COUNT, 7.5), (COUNT, True), (PAID, "perhaps"), (NOTES, "a"), (SECRET, {"a": 1})],
+    [
+        (PLAN, "Gold"),
+        (AMOUNT, "much"),
+        (COUNT, 7.5),
+        (COUNT, True),
+        (PAID, "perhaps"),
+        (NOTES, "a"),
+        (SECRET, {"a": 1}),
+    ],
 )
 def test_a_value_of_another_type_is_refused(declared: Field, given: Any) -> None:
     with pytest.raises(MemoryRefused, match=declared.name):

@@ -42,6 +42,8 @@ class CallRunner:
         turn.scratch.append(Message("assistant", reply.text.strip(), tool_calls=calls))
         after = After.GO_ON
         answered: set[str] = set()
+        if reply.text.strip():
+            turn.answer_due = False
         try:
             for call in calls:
                 turn.cancel.check()

@@ -81,7 +81,7 @@ class FrameworkCalls:
             self._router.start(turn, allowed[id], returns=named)
         except RoutingRefused as fault:
             raise Refused(str(fault)) from fault
-        turn.fill_due = bool(allowed[id].fillable)
+        turn.fill_due = True
         turn.answer_due = True
         return OK
 

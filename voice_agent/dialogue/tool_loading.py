@@ -1,6 +1,6 @@
 """Imports a project's tool modules without letting projects, or reloads of one, see each other.
 
-While a project is loaded its root is on the import path, and the import names of the engine whose
+While a project is loaded its own packages can be imported, and the import names of the engine whose
 projects we accept (``rasa.calm_v2.tools``, ``rasa.mantle.tools``) lead to ours. Afterwards both
 are gone again: modules stay alive through the functions that use them, not through `sys.modules`.
 A tool must therefore import its helpers at the top of its file, not inside a function.
@@ -12,8 +12,10 @@ import importlib.util
 import itertools
 import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from importlib.abc import MetaPathFinder
+from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
 from types import ModuleType
 
@@ -25,6 +27,24 @@ _lock = threading.Lock()
 _serial = itertools.count()
 
 
+class _RootFinder(MetaPathFinder):
+    """Finds the top-level packages of one project in its root and nowhere else.
+
+    Putting the root on `sys.path` would not do: a folder without ``__init__.py`` loses there
+    against a package of the same name anywhere on the path.
+    """
+
+    def __init__(self, root: Path, names: set[str]) -> None:
+        self._root, self._names = str(root), names
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        if path is None and fullname in self._names:
+            return PathFinder.find_spec(fullname, [self._root])
+        return None
+
+
 @contextmanager
 def project_imports(root: Path) -> Iterator[None]:
     """Make the project's own packages and the engine's import names importable, for this block only."""
@@ -34,12 +54,13 @@ def project_imports(root: Path) -> Iterator[None]:
         names |= {name.partition(".")[0] for name in aliases}
         hidden = _take(lambda name: name.partition(".")[0] in names and not name.startswith("voice_agent"))
         sys.modules.update(aliases)
-        sys.path.insert(0, str(root))
+        finder = _RootFinder(root, names)
+        sys.meta_path.insert(0, finder)
         importlib.invalidate_caches()
         try:
             yield
         finally:
-            sys.path.remove(str(root))
+            sys.meta_path.remove(finder)
             _take(lambda name: name.partition(".")[0] in names and not name.startswith("voice_agent"))
             sys.modules.update(hidden)
 
