@@ -34,6 +34,7 @@ from voice_agent.speech.cache import ResponseCache  # noqa: E402
 from voice_agent.speech.protocols import Priority, Speech, TextSpan, Transcript  # noqa: E402
 from voice_agent.speech.vad import DetectorFactory  # noqa: E402
 from voice_agent.speech.voice import CachedVoice  # noqa: E402
+from voice_agent.store.memory import MemoryStore  # noqa: E402
 from voice_agent.telemetry.logging import configure  # noqa: E402
 
 PROJECT = Path(__file__).parent / "meter_agent"
@@ -113,7 +114,9 @@ def main() -> None:
     given = parser.parse_args()
     configure(given.log_level)
     os.environ["METER_LLM"] = given.llm
-    service = build_service(PROJECT, engines=stub_engines() if given.stub else None)
+    # A store that soon forgets: conversations kept on purpose must not look like objects left behind.
+    store = MemoryStore(max_conversations=8)
+    service = build_service(PROJECT, engines=stub_engines() if given.stub else None, store=store)
     options = service.config.integrations.server.model_copy(update={"port": given.port})
     run_loop(serve(service, options, extend=add_stats))
 

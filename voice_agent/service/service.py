@@ -26,6 +26,7 @@ from voice_agent.service.calls import Calls
 from voice_agent.service.engines import VOICE, Engines, build_engines
 from voice_agent.service.readiness import Readiness
 from voice_agent.service.texts import TextConversations
+from voice_agent.store.protocol import ConversationStore
 
 log = logging.getLogger(__name__)
 
@@ -71,7 +72,7 @@ class Service:
                 group.create_task(self._warm_model(), name="warm-up.model")
                 group.create_task(self._warm_speech(), name="warm-up.speech")
         except ExceptionGroup as faults:
-            raise faults.exceptions[0] from None
+            raise _first(faults) from None
         # What has been loaded stays for ever: the collector need not look at it again and again.
         gc.collect()
         gc.freeze()
@@ -111,7 +112,7 @@ class Service:
             if voice := tasks.get(VOICE):
                 await voice
             await self._engines.voice.warm(self._agent.canned_texts, self._report)
-        self._readiness.have(RESPONSES)
+            self._readiness.have(RESPONSES)
 
     async def _load(self, part: str, load: Callable[[], None]) -> None:
         await asyncio.to_thread(load)
@@ -123,11 +124,25 @@ class Service:
         self._progress(RESPONSES, done, of)
 
 
-def build_service(root: Path, *, engines: Engines | None = None, progress: Progress | None = None) -> Service:
+def _first(fault: Exception) -> Exception:
+    """The first cause inside nested groups: one error is enough to tell the operator what to mend."""
+    while isinstance(fault, ExceptionGroup):
+        fault = fault.exceptions[0]
+    return fault
+
+
+def build_service(
+    root: Path,
+    *,
+    engines: Engines | None = None,
+    store: ConversationStore | None = None,
+    progress: Progress | None = None,
+) -> Service:
     """Build the service of the project in ``root``. Loads nothing heavy.
 
     Args:
         engines: Used instead of those that ``integrations.yml`` names.
+        store: Keeps conversations; in memory by default. Closed by whoever made it.
 
     Raises:
         ProjectError: Problems in the project's files.
@@ -135,7 +150,7 @@ def build_service(root: Path, *, engines: Engines | None = None, progress: Progr
     """
     config = load_config(root)
     engines = engines or build_engines(config.integrations)
-    return Service(config, Agent.load(config, engines.model), engines, progress)
+    return Service(config, Agent.load(config, engines.model, store=store), engines, progress)
 
 
 @contextmanager
