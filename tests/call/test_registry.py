@@ -8,11 +8,10 @@ import pytest
 from prometheus_client import REGISTRY
 
 from tests.fakes.conversation import ScriptedConversation, says
-from tests.fakes.voice import FakeVoice
-from tests.fakes.wire import FakeDetector, FakeWire, ScriptedEars
-from tests.support.calls import OPTIONS
+from tests.fakes.wire import FakeWire
+from tests.support.calls import make_call
 from tests.support.virtual_time import virtual_time
-from voice_agent.call.call import Call, CallOutcome
+from voice_agent.call.call import CallOutcome
 from voice_agent.call.clock import MediaClock
 from voice_agent.call.registry import CallRegistry, Refused
 
@@ -92,16 +91,7 @@ async def test_draining_ends_the_calls_and_refuses_new_ones() -> None:
 
     async def run(index: int, clock: MediaClock) -> None:
         with registry.admit(str(index)) as admission:
-            call = Call(
-                call_id=str(index),
-                conversation=talk[index],
-                wire=wires[index],
-                voice=FakeVoice(),
-                recognizer=ScriptedEars(wires[index]),
-                detector=FakeDetector(),
-                options=OPTIONS,
-                clock=clock,
-            )
+            call = make_call(wires[index], talk[index], clock, call_id=str(index))
             admission.attach(call)
             outcome = await call.run()
             admission.ended(outcome)
@@ -116,7 +106,7 @@ async def test_draining_ends_the_calls_and_refuses_new_ones() -> None:
         assert registry.active == ()
         assert _refusal(registry, "z") == "draining"
     assert [w.hung_up for w in wires] == [["shutdown"]] * 2
-    assert [t.closed for t in talk] == [["completed"]] * 2
+    assert [t.closed for t in talk] == [["shutdown"]] * 2
 
 
 @virtual_time

@@ -70,6 +70,7 @@ class FakeWire:
     Attributes:
         frames: Agent frames as (loop time, frame).
         clears: Loop times of `clear`.
+        frames_at_clear: How many frames had been sent by then.
         messages: Messages as (loop time, message).
         hung_up: Reasons of `hang_up`, in order.
     """
@@ -95,6 +96,7 @@ class FakeWire:
         self.lines: list[str] = [""]
         self.frames: list[tuple[float, bytes]] = []
         self.clears: list[float] = []
+        self.frames_at_clear: list[int] = []
         self.messages: list[tuple[float, WireMessage]] = []
         self.hung_up: list[str] = []
         self.after_end = 0
@@ -151,6 +153,7 @@ class FakeWire:
         now = asyncio.get_running_loop().time()
         self._play_until = min(self._play_until, now)
         self.clears.append(now)
+        self.frames_at_clear.append(len(self.frames))
 
     def send(self, message: WireMessage) -> None:
         if not self._closed.is_set():
@@ -246,4 +249,5 @@ class ScriptedEars:
         segment = next(s for s in self.wire._segments if s.line == line)
         words = self.wire.lines[line].split()
         share = frames * FRAME_S / (segment.end - segment.start)
-        return " ".join(words[: round(min(1.0, share) * len(words))])
+        count = round(min(1.0, share) * len(words))
+        return " ".join(words[: max(count, 1 if share > 0.3 else 0)])

@@ -16,13 +16,14 @@ from voice_agent.call.recorder import Recorder
 from voice_agent.config import TurnTaking
 from voice_agent.speech.protocols import Recognizer, Voice
 
-OPTIONS = TurnTaking(greeting_guard_s=0)
-"""Without the greeting guard, so that a test about barge-in need not wait for it."""
+OPTIONS = TurnTaking(greeting_guard_s=0, silence_timeout_s=0)
+"""Without greeting guard and silence prompt, so that a test about something else need not mind them."""
 
 
-async def place(
+def make_call(
     wire: FakeWire,
     conversation: ScriptedConversation,
+    clock: MediaClock,
     *,
     voice: Voice | None = None,
     recognizer: Recognizer | None = None,
@@ -30,25 +31,35 @@ async def place(
     options: TurnTaking = OPTIONS,
     resumed: bool = False,
     recorder: Recorder | None = None,
-    calls: list[Call] | None = None,
     call_id: str = "call",
+) -> Call:
+    """Return a call with fakes for whatever is not given."""
+    return Call(
+        call_id=call_id,
+        conversation=conversation,
+        wire=wire,
+        voice=voice if voice is not None else FakeVoice(),
+        recognizer=recognizer if recognizer is not None else ScriptedEars(wire),
+        detector=detector or FakeDetector(),
+        options=options,
+        clock=clock,
+        resumed=resumed,
+        recorder=recorder,
+        strict=True,
+    )
+
+
+async def place(
+    wire: FakeWire,
+    conversation: ScriptedConversation,
+    *,
+    calls: list[Call] | None = None,
+    **parts: Any,
 ) -> CallOutcome:
-    """Run one call to its end, and check that nothing of it is left."""
+    """Run one call to its end, and check that nothing of it is left. ``parts`` are those of `make_call`."""
     before = asyncio.all_tasks()
     async with MediaClock() as clock:
-        call = Call(
-            call_id=call_id,
-            conversation=conversation,
-            wire=wire,
-            voice=voice if voice is not None else FakeVoice(),
-            recognizer=recognizer if recognizer is not None else ScriptedEars(wire),
-            detector=detector or FakeDetector(),
-            options=options,
-            clock=clock,
-            resumed=resumed,
-            recorder=recorder,
-            strict=True,
-        )
+        call = make_call(wire, conversation, clock, **parts)
         if calls is not None:
             calls.append(call)
         outcome = await call.run()

@@ -121,7 +121,7 @@ class Arbiter:
 
     def caller_words(self, utterance: Utterance, text: str) -> None:
         self._wire.send(TranscriptMessage("user", text, final=False))
-        if not self._interruptible() or self._floor.state not in (State.SPEAKING, State.PAUSED, State.LEAVING):
+        if self._floor.state not in (State.SPEAKING, State.PAUSED, State.LEAVING) or not self._may_barge_in():
             return
         if utterance.barge_in.on_words(text) is Decision.CONFIRM:
             self._confirm(utterance)
@@ -142,7 +142,7 @@ class Arbiter:
             self.on(Event.CALLER_DONE)
         elif turn.timeline.first_audio is None and self._interruptible():
             self._admit_over(turn, utterance, text)
-        elif verdict is Words.INTERRUPTION and self._interruptible():
+        elif verdict is Words.INTERRUPTION and self._may_barge_in():
             self._confirm(utterance)
             self._admit(utterance, text)
         else:
@@ -182,7 +182,7 @@ class Arbiter:
     # Decisions
 
     def _voice_over_agent(self, utterance: Utterance) -> None:
-        if not self._options.barge_in or not self._interruptible():
+        if not self._may_barge_in():
             return
         if self._guarded():
             self._ears.want_partial(utterance)
@@ -210,6 +210,10 @@ class Arbiter:
         if turn.hang_up is not None and not self._options.interruptible_goodbye:
             return False
         return not self._mouth.protects()
+
+    def _may_barge_in(self) -> bool:
+        """Whether the caller's voice may stop what is audible."""
+        return self._options.barge_in and self._interruptible()
 
     def _confirm(self, utterance: Utterance | None = None, reason: CancelReason = CancelReason.BARGE_IN) -> None:
         turn = self._runner.current

@@ -48,7 +48,7 @@ TEARDOWN_GRACE_S = 0.3
 _OUTCOMES = {
     CancelReason.HANG_UP: "disconnected",
     CancelReason.DISCONNECTED: "disconnected",
-    CancelReason.TIMEOUT: "timeout",
+    CancelReason.TIMEOUT: "disconnected",
     CancelReason.SHUTDOWN: "completed",
 }
 
@@ -58,8 +58,8 @@ class CallOutcome:
     """How a call ended.
 
     Attributes:
-        outcome: ``completed`` (by the agent or the service), ``disconnected`` (by the caller or the
-            connection), ``timeout`` or ``failed``.
+        outcome: ``completed`` (by the agent or the service), ``disconnected`` (by the caller, the
+            connection, or for want of media) or ``failed``.
         reason: More exactly: ``caller_hang_up``, ``connection_lost``, ``media_timeout``, ``max_duration``,
             ``shutdown``, ``internal_error``, or the reason the agent hung up with.
         seconds: Length of the call.
@@ -270,7 +270,10 @@ class Call:
         assert self._ending is not None
         limit = self._closing_at + self._options.close_timeout_s - self._times.now()
         shortest = self._options.close_timeout_s * (1 - TURN_SHARE) / 2
-        await self._bounded(self._conversation.close(self._ending[0]), "conversation_close", max(limit, shortest))
+        outcome, reason = self._ending
+        # A conversation cut off by the service may be taken up again, unlike one that was completed.
+        work = self._conversation.close(reason if reason == CancelReason.SHUTDOWN.value else outcome)
+        await self._bounded(work, "conversation_close", max(limit, shortest))
 
     async def _bounded(self, work: Coroutine[Any, Any, Any], name: str, limit_s: float) -> None:
         """Run ``work`` for at most ``limit_s``; a fault is logged, never raised."""

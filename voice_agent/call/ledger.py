@@ -196,8 +196,10 @@ class PlayoutLedger:
             reached = position if position or not self._length else -1
             cut = piece.heard_until(reached) if piece.spoken else 0
             between, at = self._text[at : piece.start], piece.start + len(piece.text)
-            # White space between pieces goes with what follows; skipped words were never spoken.
-            (heard if cut and not between.strip() else unheard).append(between)
+            # Words between pieces were never spoken; the white space before a piece goes with it.
+            skipped = between.rstrip()
+            unheard.append(skipped)
+            (heard if cut else unheard).append(between[len(skipped) :])
             heard.append(piece.text[:cut])
             unheard.append(piece.text[cut:])
         rest = self._text[at:]

@@ -26,7 +26,7 @@ from voice_agent.call.turn import Turn
 from voice_agent.call.wire import MarkMessage, TranscriptMessage, Wire
 from voice_agent.dialogue.cancellation import TurnCancelled, race
 from voice_agent.dialogue.reply import Say
-from voice_agent.speech.protocols import Speech, Voice
+from voice_agent.speech.protocols import EngineError, Speech, Voice
 from voice_agent.speech.splitter import SentenceSplitter
 from voice_agent.telemetry.metrics import ENGINE_FAILURES
 
@@ -188,6 +188,9 @@ class Mouth:
                 await race(self._speak(job), job.turn.token, name="speech", grace_s=self._grace_s)
             except TurnCancelled:
                 pass
+            except EngineError as error:
+                ENGINE_FAILURES.labels(engine="tts").inc()
+                log.warning("a sentence was not spoken: %s", str(error))
             except Exception:
                 ENGINE_FAILURES.labels(engine="tts").inc()
                 log.exception("a sentence was not spoken")

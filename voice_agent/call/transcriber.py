@@ -105,7 +105,7 @@ class Transcriber:
             return None
         except EngineError as error:
             ENGINE_FAILURES.labels(engine="stt").inc()
-            log.warning("the recogniser failed: %s", error)
+            log.warning("the recogniser failed: %s", str(error))
             return None
         except Exception:
             ENGINE_FAILURES.labels(engine="stt").inc()

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from voice_agent.call.ledger import PlayoutLedger
 from voice_agent.call.timeline import Timeline
 from voice_agent.dialogue.cancellation import CancelToken
-from voice_agent.dialogue.reply import HangUp, InputKind, ReplyItem, UserInput
+from voice_agent.dialogue.reply import HangUp, InputKind, ReplyItem, TurnStatus, UserInput
 
 
 @dataclass(slots=True)
@@ -42,6 +42,7 @@ class Turn:
         first: It is the first turn of the call: the greeting.
         over: Set when the reply was heard to its end, or the turn was cancelled.
         hang_up: The dialogue wants the call to end after this reply; holds the reason.
+        status: How the dialogue's part ended; None while it runs.
         closed: Nothing of this turn may reach the caller any more.
     """
 
@@ -55,6 +56,7 @@ class Turn:
     over: asyncio.Event = field(default_factory=asyncio.Event)
     hang_up: str | None = None
     closed: bool = False
+    status: TurnStatus | None = None
 
     @property
     def timeline(self) -> Timeline:

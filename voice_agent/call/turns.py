@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
-from typing import Protocol
+from typing import Any, Protocol
 
 from voice_agent.call.floor import Event, State
 from voice_agent.call.inbox import Inbox
@@ -23,7 +23,7 @@ from voice_agent.call.turn import Entry, Turn
 from voice_agent.call.wire import MetricsMessage, TranscriptMessage, Wire
 from voice_agent.config import TurnTaking
 from voice_agent.dialogue.cancellation import CancelReason, CancelToken, TurnCancelled, race
-from voice_agent.dialogue.reply import Conversation, HeardReply, Say, TurnResult
+from voice_agent.dialogue.reply import Conversation, HeardReply, Say, TurnResult, TurnStatus
 from voice_agent.telemetry.logging import bind
 from voice_agent.telemetry.metrics import FIRST_AUDIO
 
@@ -31,6 +31,11 @@ log = logging.getLogger(__name__)
 
 BACKSTOP_S = 30.0
 """How long a cancelled turn may go on finishing (a tool that must not be cut) before it is abandoned."""
+INTERNAL_ERROR = "utter_internal_error"
+DRAIN_MARGIN_S = 0.5
+"""How much later than its own limit a wire may tell that it did not drain."""
+LINE_MESSAGE = 1_000_000
+"""Number of a message that the call says by itself: after whatever the dialogue said before it failed."""
 
 
 class FloorHolder(Protocol):
@@ -126,6 +131,7 @@ class TurnRunner:
             try:
                 result = await self._think(turn)
                 if result is not None:
+                    turn.status = result.status
                     self._take_marks(turn, result)
                 self._mouth.finish(turn)
                 await self._play_out(turn)
@@ -135,7 +141,7 @@ class TurnRunner:
     async def _think(self, turn: Turn) -> TurnResult | None:
         """Run the dialogue's part of the turn. Never raises for its faults."""
         if turn.entry.user is None:
-            self._say_line(turn)
+            self._say_line(turn, turn.entry.line or "")
             return None
         backstop = self._backstop = CancelToken()
         forget = turn.token.on_cancel(self._arm)
@@ -147,6 +153,7 @@ class TurnRunner:
             log.warning("the turn did not end after it was cancelled")
         except Exception:
             log.exception("the dialogue failed")
+            self._say_line(turn, INTERNAL_ERROR)
         finally:
             forget()
             self._backstop = None
@@ -161,15 +168,14 @@ class TurnRunner:
             loop = asyncio.get_running_loop()
             self._timer = loop.call_later(self._backstop_s, backstop.cancel, CancelReason.TIMEOUT)
 
-    def _say_line(self, turn: Turn) -> None:
-        name = turn.entry.line or ""
+    def _say_line(self, turn: Turn, name: str) -> None:
         try:
             text = self._conversation.line(name)
         except Exception:
             log.exception("the line %r has no wording", name)
             return
         if text:
-            turn.emit(Say(0, text, end=True, source="response", response=name))
+            turn.emit(Say(LINE_MESSAGE, text, end=True, source="response", response=name))
 
     async def _play_out(self, turn: Turn) -> None:
         """Wait until the reply was heard; then hang up if that was its end and the caller does not object."""
@@ -179,18 +185,28 @@ class TurnRunner:
                 return
             if self._floor.state in (State.THINKING, State.SPEAKING):
                 self._floor.on(Event.GOODBYE)
-                try:
-                    await race(self._wire.drain(self._options.drain_timeout_s), turn.token, name="drain")
-                except TurnCancelled:
+                if not await self._drain(turn):
                     return
-                except Exception:
-                    log.exception("the wire failed to drain")
             # A voice that came meanwhile is decided first; from here on nothing rolls the hang-up back.
             if self._floor.state is State.LEAVING:
                 self._stop_and_commit(turn)
                 self._on_hang_up(turn.hang_up)
                 return
             await self._floor.settled()
+
+    async def _drain(self, turn: Turn) -> bool:
+        """Wait, not for ever, until the far end has played everything; False if the turn was cancelled meanwhile."""
+        limit_s = self._options.drain_timeout_s
+        try:
+            async with asyncio.timeout(limit_s + DRAIN_MARGIN_S):
+                await race(self._wire.drain(limit_s), turn.token, name="drain", grace_s=DRAIN_MARGIN_S)
+        except TurnCancelled:
+            return False
+        except TimeoutError:
+            log.warning("the wire did not drain within %.1f s", limit_s)
+        except Exception:
+            log.exception("the wire failed to drain")
+        return True
 
     def _stop_and_commit(self, turn: Turn) -> None:
         now = self._times.now()
@@ -204,16 +220,22 @@ class TurnRunner:
         if turn.ledger.committed:
             return
         turn.ledger.commit(self._times.now())
-        try:
-            if turn.entry.user is None:
-                self._conversation.note("line", name=turn.entry.line, heard=heard.heard)
-            else:
+        if turn.entry.user is None:
+            self._note("line", name=turn.entry.line, heard=heard.heard)
+        else:
+            try:
                 self._conversation.commit_reply(turn.id, heard)
-        except Exception:
-            log.exception("the reply could not be recorded")
+            except Exception:
+                log.exception("the reply could not be recorded")
         text = turn.ledger.text
         if text.strip():
             self._wire.send(TranscriptMessage("agent", text, final=True, heard=heard.heard))
+
+    def _note(self, kind: str, **data: Any) -> None:
+        try:
+            self._conversation.note(kind, **data)
+        except Exception:
+            log.exception("a note could not be recorded")
 
     def _take_marks(self, turn: Turn, result: TurnResult) -> None:
         for name in ("model_request", "first_token", "first_text"):
@@ -223,6 +245,9 @@ class TurnRunner:
 
     def _end(self, turn: Turn) -> None:
         self._stop_and_commit(turn)
+        if turn.token.reason is CancelReason.SUPERSEDED and turn.status is not TurnStatus.CANCELLED:
+            # The dialogue was done before it could learn that these words come again with the next turn.
+            self._note("turn_superseded", turn_id=turn.id)
         timeline = turn.timeline
         timeline.teardown = self._times.since()
         self.current = None
