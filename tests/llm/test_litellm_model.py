@@ -201,7 +201,7 @@ async def test_a_server_that_is_not_there_is_a_model_error() -> None:
 
 
 async def test_a_first_token_that_is_late_times_out_and_the_server_sees_the_hang_up() -> None:
-    async with _model([HANG], first_s=0.2) as (model, server):
+    async with _model([HANG], first_s=1.5) as (model, server):
         with pytest.raises(ModelError) as caught:
             await _events(model)
         await asyncio.wait_for(server.exchanges[0].gone.wait(), CLOSE_BY_S)
@@ -209,14 +209,14 @@ async def test_a_first_token_that_is_late_times_out_and_the_server_sees_the_hang
 
 
 async def test_chunks_without_a_token_do_not_count_as_the_first_one() -> None:
-    async with _model([text(""), HANG], first_s=0.3) as (model, _):
+    async with _model([text(""), HANG], first_s=1.5) as (model, _):
         with pytest.raises(ModelError) as caught:
             await _events(model)
     assert caught.value.kind == "timeout_first_token"
 
 
 async def test_a_stall_between_tokens_times_out_and_the_server_sees_the_hang_up() -> None:
-    async with _model([text("one"), HANG], between_s=0.2) as (model, server):
+    async with _model([text("one"), HANG], between_s=0.5) as (model, server):
         with pytest.raises(ModelError) as caught:
             await _events(model)
         await asyncio.wait_for(server.exchanges[0].gone.wait(), CLOSE_BY_S)
@@ -236,9 +236,14 @@ async def test_cancelling_before_the_response_head_closes_the_connection() -> No
 
 async def test_other_providers_close_their_connections_too() -> None:
     async with _model([text("one"), HANG], provider="deepseek") as (model, server):
-        task = asyncio.ensure_future(_events(model))
-        await asyncio.wait_for(server.asked.wait(), 10)
-        await asyncio.sleep(0.2)
+        speaking = asyncio.Event()
+
+        async def read() -> None:
+            async for _ in model.stream(REQUEST):
+                speaking.set()
+
+        task = asyncio.ensure_future(read())
+        await asyncio.wait_for(speaking.wait(), 10)
         task.cancel()
         await asyncio.wait_for(server.exchanges[0].gone.wait(), CLOSE_BY_S)
         await asyncio.wait([task])

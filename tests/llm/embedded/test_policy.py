@@ -105,6 +105,12 @@ def test_goodbye_hangs_up_where_that_is_offered_and_no_means_goodbye_after_anyth
     assert not choose(request(caller("x"), agent("It is blue."), caller("no"), tools=IDLE)).calls
 
 
+def test_a_projects_own_way_to_part_goes_before_hanging_up(choose: Decide) -> None:
+    cards = (SkillCard("say_goodbye", "The caller is done.", ("Goodbye", "No thanks, bye")),)
+    decision = choose(request(caller("goodbye"), tools=[start_skill(cards), HANG_UP], skills=cards))
+    assert _called(decision) == [("start_skill", {"skill": "say_goodbye"})]
+
+
 def test_what_was_said_is_repeated_on_request(choose: Decide) -> None:
     asked = request(caller("x"), agent("Your balance is 42."), caller("say that again please"), tools=IDLE)
     assert choose(asked).text == "Your balance is 42."

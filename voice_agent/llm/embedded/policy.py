@@ -126,7 +126,7 @@ def _way_out(moves: Moves, card: FieldCard) -> Decision | None:
     if talk is SmallTalk.REPEAT:
         return say(moves.turn.last_said or question(card))
     if talk is SmallTalk.GOODBYE:
-        return _goodbye(moves.turn)
+        return _goodbye(moves)
     if talk is SmallTalk.CANCEL and kind_of(card) is not Kind.BOOL:
         return _cancel(moves.turn)
     return None
@@ -152,17 +152,18 @@ def _courtesy(moves: Moves) -> Decision | None:
     turn = moves.turn
     talk = small_talk(turn.utterance)
     if talk is SmallTalk.GOODBYE:
-        return _goodbye(turn)
+        return _goodbye(moves)
     if talk is SmallTalk.CANCEL:
         return _cancel(turn)
     if talk is SmallTalk.REPEAT:
         return say(turn.last_said or phrases.NOTHING_TO_REPEAT)
     if talk is SmallTalk.ABILITIES:
-        return say(phrases.abilities([as_words(card.id) for card in turn.scope.skills]))
+        names = [as_words(card.id) for card in turn.scope.skills]
+        return say(phrases.abilities([name for name in names if "goodbye" not in name]))
     if talk is SmallTalk.NOTHING_MORE:
         was_offered = re.search(r"\b(?:else|help|do for you)\b", turn.last_question()) is not None
         said_so = re.search(r"(?i)\b(?:all|it|everything|nothing|done|set)\b", turn.utterance) is not None
-        return _goodbye(turn) if was_offered or said_so else say(phrases.ANYTHING_ELSE)
+        return _goodbye(moves) if was_offered or said_so else say(phrases.ANYTHING_ELSE)
     fixed = {
         SmallTalk.GREETING: phrases.GREETING,
         SmallTalk.HOW_ARE_YOU: phrases.HOW_ARE_YOU,
@@ -172,8 +173,12 @@ def _courtesy(moves: Moves) -> Decision | None:
     return say(fixed[talk]) if talk in fixed else None
 
 
-def _goodbye(turn: Turn) -> Decision:
-    return call("hangup") if turn.offers("hangup") else say(phrases.GOODBYE)
+def _goodbye(moves: Moves) -> Decision:
+    """A project's own way to part goes before ours."""
+    ranked = moves.rank_skills()
+    if ranked.score >= SURE and ranked.is_clear:
+        return call("start_skill", skill=ranked.best)
+    return call("hangup") if moves.turn.offers("hangup") else say(phrases.GOODBYE)
 
 
 def _cancel(turn: Turn) -> Decision:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from voice_agent.llm.embedded import phrases
-from voice_agent.llm.embedded.answers import KNOWN, answer, read_passages
+from voice_agent.llm.embedded.answers import KNOWN, SKILL_LEAD, answer, read_passages
 from voice_agent.llm.embedded.choice import FITS
 from voice_agent.llm.embedded.moves import Decision, Moves, call, say
 from voice_agent.llm.embedded.readings import FAILED, read_result
@@ -72,9 +72,8 @@ def _answer(moves: Moves, searched: Call) -> Decision:
     found = answer(moves.request, read_passages(searched.result or ""), moves.similar)
     skills = moves.rank_skills()
     is_asked = turn.scope.confirming or any(card.asked for card in turn.scope.fields)
-    # A skill started for this very question has vouched for it being one of its own.
-    floor = FITS if turn.has_called("start_skill") else KNOWN
-    if found is not None and found.score >= floor and found.score > skills.score:
+    fits = skills.score + SKILL_LEAD if skills.score >= FITS else 0.0
+    if found is not None and found.score >= max(KNOWN, fits):
         text = found.text
         if turn.scope.confirming:
             return say(f"{text} {turn.last_question() or phrases.GO_AHEAD}")
