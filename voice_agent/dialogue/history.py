@@ -20,25 +20,20 @@ def history(events: Sequence[Mapping[str, Any]], session_id: str, *, before_turn
     Only what was heard of a reply is in it. A call and its result always come together. A turn
     that was superseded before anything of it was heard is left out: its words came again.
     """
-    superseded = {
-        payload.get("turn_id") for event in events for kind, payload in [payload_of(event)] if kind == "turn_superseded"
-    }
+    records = [(event, *payload_of(event)) for event in events if event.get("session_id", session_id) == session_id]
+    superseded = {payload.get("turn_id") for _, kind, payload in records if kind == "turn_superseded"}
+    # What the engine prepares by itself ends up in memory; the model has not asked for it.
+    silent = {p.get("turn_id") for _, kind, p in records if kind == "user" and p.get("kind") == "intent"}
     groups: list[list[Message]] = []
-    for event in events:
-        if event.get("session_id", session_id) != session_id:
-            continue
-        kind, payload = payload_of(event)
-        if kind == "user" and payload.get("turn_id") == before_turn:
-            continue
-        if kind == "user" and payload.get("kind") != "intent" and payload.get("turn_id") not in superseded:
-            groups.append([Message("user", cut(str(payload.get("text", "")), MAX_USER_CHARS))])
-        elif kind == "bot" and payload.get("text"):
+    for event, kind, payload in records:
+        turn_id = payload.get("turn_id")
+        if kind == "bot" and payload.get("text"):
             groups.append([Message("assistant", str(payload["text"]))])
-        elif (
-            kind == "tool_executed"
-            and payload.get("tool") not in HIDDEN_TOOLS
-            and payload.get("turn_id") != before_turn
-        ):
+        elif turn_id == before_turn or turn_id in silent:
+            continue
+        elif kind == "user" and turn_id not in superseded:
+            groups.append([Message("user", cut(str(payload.get("text", "")), MAX_USER_CHARS))])
+        elif kind == "tool_executed" and payload.get("tool") not in HIDDEN_TOOLS:
             groups.append(_tool_pair(event, payload))
     kept: list[Message] = []
     for group in reversed(groups):
