@@ -234,6 +234,16 @@ async def test_cancelling_before_the_response_head_closes_the_connection() -> No
         assert server.open_connections == 0
 
 
+async def test_leaving_a_stream_that_has_run_ahead_of_its_reader_closes_the_connection() -> None:
+    async with _model([*[text(f"word{i} ") for i in range(200)], HANG]) as (model, server):
+        stream = model.stream(REQUEST)
+        assert await anext(stream) == TextDelta("word0 ")
+        # More has arrived by now than is queued, so upstream waits for the reader, not for the server.
+        await asyncio.sleep(0.2)
+        await stream.aclose()
+        await asyncio.wait_for(server.exchanges[0].gone.wait(), CLOSE_BY_S)
+
+
 async def test_other_providers_close_their_connections_too() -> None:
     async with _model([text("one"), HANG], provider="deepseek") as (model, server):
         speaking = asyncio.Event()
