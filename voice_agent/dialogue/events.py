@@ -10,6 +10,7 @@ Values whose shape is not ours travel as JSON text in fields named ``*_json``.
 
 from __future__ import annotations
 
+import itertools
 import json
 import logging
 import uuid
@@ -73,6 +74,12 @@ class EventLog:
     @property
     def events(self) -> Sequence[dict[str, Any]]:
         return tuple(self._events)
+
+    def recent(self, limit: int) -> list[dict[str, Any]]:
+        """Return the newest ``limit`` records, oldest first."""
+        newest = list(itertools.islice(reversed(self._events), limit))
+        newest.reverse()
+        return newest
 
     def append(self, kind: str, payload: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """Record one event and tell the listeners; a listener that raises is logged and kept.

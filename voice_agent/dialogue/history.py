@@ -10,6 +10,8 @@ from voice_agent.dialogue.turn import cut
 from voice_agent.llm.protocol import Message, ToolCall
 
 MAX_MESSAGES = 60
+MAX_RECORDS = 600
+"""Tracker records worth looking at for `MAX_MESSAGES`: a turn writes about ten."""
 MAX_USER_CHARS = 8000
 HIDDEN_TOOLS = frozenset(("listen", "hangup"))
 

@@ -16,6 +16,7 @@ from voice_agent.dialogue.blocks import CollectStep, InstructionsStep
 from voice_agent.dialogue.calls import After, CallRunner
 from voice_agent.dialogue.cancellation import TurnCancelled
 from voice_agent.dialogue.core import Core
+from voice_agent.dialogue.history import MAX_RECORDS
 from voice_agent.dialogue.model_call import ModelReply, call_model
 from voice_agent.dialogue.offer import build_offer, fill_offer
 from voice_agent.dialogue.prompt import PromptBuilder
@@ -94,7 +95,13 @@ class RuntimeLoop:
         state = self._core.state
         offer = fill_offer(state, turn) if fill else build_offer(self._core.project, state, turn)
         request = self._prompts.build(
-            state, turn, offer, self._core.events.events, voice=self._core.voice, now=self._now(), fill=fill
+            state,
+            turn,
+            offer,
+            self._core.events.recent(MAX_RECORDS),
+            voice=self._core.voice,
+            now=self._now(),
+            fill=fill,
         )
         reply = await call_model(self._model, request, turn, speak=not fill)
         turn.fill_due = False
