@@ -93,7 +93,7 @@ def _read_agent(path: Path, environ: Mapping[str, str], problems: list[Problem])
     section = reader.mapping(top.get("agent"), "`agent`", top.line)
     persona = section.get("persona")
     if not isinstance(persona, str) or not persona.strip():
-        line = section.key_lines.get("persona", section.line)
+        line = section.key_lines.get("persona", top.key_lines.get("agent"))
         reader.error(
             "agent.missing_persona", "`agent.persona` is missing.", "Say in a sentence who the agent is.", line
         )
