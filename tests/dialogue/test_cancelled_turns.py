@@ -124,12 +124,12 @@ def ran(bench: Caller) -> list[str]:
 
 @virtual_time
 async def test_a_tool_cut_off_mid_await_leaves_no_record_keeps_its_writes_and_runs_again(tmp_path: Path) -> None:
-    bench = caller(tmp_path, files("one"), [START])
+    bench = caller(tmp_path, files("one"), [START, "Sure."])
     said = await cut(bench, "work", 0.5)
     assert said.result.status is TurnStatus.CANCELLED
     assert (ran(bench), bench.events("mcp_tool_executed")) == ([], [])
     assert (bench.read("work", "seen"), bench.read("work", "done"), bench.stack) == ("one", None, ["work"])
-    assert (await bench.says("go on")).messages[0] == "Finished."
+    assert (await bench.says("go on")).messages == ["Finished.", "Sure."]
     assert (ran(bench), effects(tmp_path)) == (["one"], ["one", "one"])
     first, second = keys(tmp_path)
     assert first == second
@@ -137,13 +137,13 @@ async def test_a_tool_cut_off_mid_await_leaves_no_record_keeps_its_writes_and_ru
 
 @virtual_time
 async def test_a_tool_that_returns_inside_the_grace_counts_as_done_once(tmp_path: Path) -> None:
-    bench = caller(tmp_path, files("stubborn"), [START])
+    bench = caller(tmp_path, files("stubborn"), [START, "Sure."])
     said = await cut(bench, "work", 0.5)
     assert said.result.status is TurnStatus.CANCELLED
     assert ran(bench) == ["stubborn"]
     lines = (tmp_path / "skills/work/effects.txt").read_text().splitlines()
     assert lines == ["stubborn", "cancelled True barge_in"]
-    assert (await bench.says("go on")).messages[0] == "Finished."
+    assert (await bench.says("go on")).messages == ["Finished.", "Sure."]
     assert effects(tmp_path).count("stubborn") == 1
 
 
@@ -184,10 +184,10 @@ async def test_cancelling_while_the_model_streams_keeps_only_what_was_heard(tmp_
 
 @virtual_time
 async def test_a_chain_of_tools_stops_at_the_first_one_not_done(tmp_path: Path) -> None:
-    bench = caller(tmp_path, files("one", "two", "three"), [START])
+    bench = caller(tmp_path, files("one", "two", "three"), [START, "Sure."])
     await cut(bench, "work", 2.5)
     assert ran(bench) == ["one", "two"]
-    assert (await bench.says("go on")).messages[0] == "Finished."
+    assert (await bench.says("go on")).messages == ["Finished.", "Sure."]
     assert ran(bench) == ["one", "two", "three"]
     assert effects(tmp_path) == ["one", "two", "three", "three"]
 
@@ -279,13 +279,14 @@ async def test_a_superseded_turn_leaves_its_words_to_the_one_that_follows(tmp_pa
 @virtual_time
 async def test_a_turn_torn_down_from_outside_takes_its_tool_with_it(tmp_path: Path) -> None:
     bench = caller(tmp_path, files("one"), [START])
+    bench.model._then = "Sure."
     task = asyncio.create_task(bench.says("work"))
     await asyncio.sleep(0.5)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
     assert bench.events("turn_finished")[-1]["status"] == "cancelled"
-    assert (await bench.says("go on")).messages[0] == "Finished."
+    assert (await bench.says("go on")).messages == ["Finished.", "Sure."]
 
 
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

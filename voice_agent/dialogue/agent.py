@@ -99,6 +99,8 @@ class Agent:
         if live is None:
             live = self._make(conversation_id, channel, dict(metadata or {}))
             self._live[conversation_id] = live
+        else:
+            live.use_channel(channel, voice=channel not in READ_CHANNELS)
         return live
 
     def _make(self, conversation_id: str, channel: str, metadata: dict[str, Any]) -> LiveConversation:

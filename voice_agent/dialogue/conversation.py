@@ -50,6 +50,10 @@ class LiveConversation:
         """The tracker so far, oldest first."""
         return self._core.events.events
 
+    def use_channel(self, channel: str, *, voice: bool) -> None:
+        """The caller has come back by another channel; the conversation goes on there."""
+        self._core.channel, self._core.voice = channel, voice
+
     def on_event(self, callback: Listener) -> Callable[[], None]:
         """Call back with each new tracker event. Returns an unsubscriber."""
         return self._core.events.on_event(callback)
@@ -132,7 +136,7 @@ class LiveConversation:
         state = self._core.state
         state.turn += 1
         spoke = user.kind is not InputKind.INTENT
-        turn = Turn(turn_id, state.turn, user, reply, cancel, answer_due=spoke, fill_due=spoke)
+        turn = Turn(turn_id, state.turn, user, reply, cancel, answer_due=spoke, considered=not spoke)
         self._core.events.append("turn_started", {"turn_id": turn_id, "number": turn.number})
         self._record_user(user, turn_id)
         self._sessions.touch(self._clock(), spoke=spoke)

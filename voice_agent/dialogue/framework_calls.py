@@ -8,6 +8,7 @@ from typing import Any
 
 from voice_agent.dialogue import framework_tools as ft
 from voice_agent.dialogue.blocks import CollectStep
+from voice_agent.dialogue.cancellation import race
 from voice_agent.dialogue.core import Core
 from voice_agent.dialogue.dispatch import Outcome, record_tool
 from voice_agent.dialogue.events import to_json
@@ -158,7 +159,8 @@ class FrameworkCalls:
         found: list[ScoredPassage] = []
         for index in ((top.skill.knowledge if top else None), self._core.project.knowledge):
             if index is not None and len(found) < MAX_PASSAGES:
-                found += await index.search(query, limit=MAX_PASSAGES - len(found))
+                search = index.search(query, limit=MAX_PASSAGES - len(found))
+                found += (await race(search, turn.cancel, name="knowledge search")).value
         turn.searched, turn.answer_due = True, True
         self._core.events.append("knowledge_searched", {"query": query, "sources": [s.passage.source for s in found]})
         passages = [{"title": s.passage.title, "text": s.passage.text} for s in found]

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Coroutine, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 MAX_PASSAGE_CHARS = 1200
 
@@ -47,7 +47,7 @@ class KnowledgeIndex(Protocol):
 
     def __len__(self) -> int: ...
 
-    async def search(self, query: str, *, limit: int = 3) -> Sequence[ScoredPassage]:
+    def search(self, query: str, *, limit: int = 3) -> Coroutine[Any, Any, Sequence[ScoredPassage]]:
         """Return at most ``limit`` passages, best first; none if nothing fits."""
         ...
 

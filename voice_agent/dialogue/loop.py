@@ -103,8 +103,8 @@ class RuntimeLoop:
             now=self._now(),
             fill=fill,
         )
+        turn.considered, turn.fill_due = True, False
         reply = await call_model(self._model, request, turn, speak=not fill)
-        turn.fill_due = False
         if not reply.calls:
             return reply, After.GO_ON
         return reply, await self._calls.run(turn, offer, reply)

@@ -66,9 +66,10 @@ def fillable(state: DialogueState) -> tuple[dict[str, Field], Field | None]:
     if top.cursor is not None:
         fields.update({f.name: f for f in top.cursor.block.fields})
         step = top.cursor.step
-        if isinstance(step, CollectStep) and state.question is None:
-            asked = step.field
-            fields[asked.name] = asked
+        if isinstance(step, CollectStep):
+            fields[step.field.name] = step.field
+            if top.cursor.since is not None and state.question is None:
+                asked = step.field
     return fields, asked
 
 

@@ -123,7 +123,8 @@ class Router:
         state = self._core.state
         top = state.top
         if top is None:
-            if ask_for_more and not ended.skill.lifecycle:
+            # A caller who is still owed an answer is not asked what else they want.
+            if ask_for_more and not ended.skill.lifecycle and turn.considered:
                 self.start(turn, self._core.project.skills[COMPLETED])
         elif ended.returns and not ended.skill.lifecycle:
             self._after_call(turn, top)

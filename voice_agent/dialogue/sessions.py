@@ -16,7 +16,7 @@ from voice_agent.dialogue.turn import Turn
 
 REPEATED_START_S = 10.0
 """A second ``/session_start`` this soon, with no word of the caller in between, greets nobody again."""
-SURVIVING_OUTCOMES = frozenset(("disconnected", "shutdown"))
+SURVIVING_OUTCOMES = frozenset(("disconnected", "failed", "shutdown"))
 """Ends of a call after which the caller may come back to the same session."""
 
 

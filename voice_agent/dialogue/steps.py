@@ -80,6 +80,8 @@ class StepRunner:
                     self._router.finish(turn, frame)
                     continue
                 return self._wait_or_model(turn)
+            if isinstance(cursor.step, ListenStep) and cursor.since is not None and cursor.since < turn.number:
+                turn.considered = turn.fill_due = True
             step = plan(cursor, state.memory.read, turn.number, turn.budget)
             if step is None:
                 self._router.block_ended(turn, frame)
@@ -112,13 +114,14 @@ class StepRunner:
         # The pointer moves before anything is heard: what was cut off is not said again.
         self._done(turn, cursor)
         self._core.say(turn, step.response, frame.skill.id)
-        turn.answer_due = False
+        turn.answer_due = not turn.considered
 
     def _collect(self, turn: Turn, frame: Frame, cursor: Cursor, step: CollectStep) -> Next | None:
-        if cursor.since is None and turn.fill_due and turn.utterance:
-            turn.fill_due = False
-            return Next.FILL
         if cursor.since is None:
+            if not turn.considered:
+                return Next.MODEL
+            if turn.fill_due and turn.utterance:
+                return Next.FILL
             return self._ask(turn, frame, cursor, step)
         if turn.answer_due and cursor.since < turn.number:
             return Next.MODEL

@@ -88,7 +88,9 @@ class Turn:
     Attributes:
         number: Counts turns of the conversation from 1.
         answer_due: The caller said, or a tool found, something that nothing has answered yet.
-        fill_due: The model has not yet had the chance to read field values out of the utterance.
+        considered: The caller's words have been used: by a model call, or by a listen step that
+            waited for them. Until then, wording that a block says on its own answers nothing.
+        fill_due: A skill was started by what the caller said, and may find field values in it.
         searched: `search_knowledge` has run in this turn.
         scratch: Messages of this turn for the prompt, after the caller's words.
         error: Why the turn failed, for the operator.
@@ -100,6 +102,7 @@ class Turn:
     reply: ReplyWriter
     cancel: CancelToken
     answer_due: bool = False
+    considered: bool = False
     fill_due: bool = False
     searched: bool = False
     scratch: list[Message] = field(default_factory=list)
