@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import sys
 import time
 from pathlib import Path
@@ -44,6 +45,10 @@ def alive(pid: int) -> bool:
         return False
 
 
+def same_but_for_counts(line: str, other: str) -> bool:
+    return re.sub(r"\d+", "", line) == re.sub(r"\d+", "", other)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("url")
@@ -61,10 +66,10 @@ def main() -> int:
             return 0
         line = f"Starting the service … {lacking}"
         if sys.stdout.isatty():
-            line += f" ({waited:.0f} s)"
-        if line != shown:
+            sys.stdout.write(show.format(f"{line} ({waited:.0f} s)"))
+        elif not same_but_for_counts(line, shown):
             sys.stdout.write(show.format(line))
-            sys.stdout.flush()
+        sys.stdout.flush()
         shown = line
         time.sleep(POLL_S)
     sys.stdout.write(show.format(f"The service is not ready after {TIMEOUT_S:.0f} s.\n"))

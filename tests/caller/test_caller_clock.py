@@ -8,8 +8,9 @@ from collections.abc import AsyncIterator, Sequence
 import pytest
 
 from tests.support.virtual_time import virtual_time
+from voice_agent.caller import session
 from voice_agent.caller.conversation import Ending, Patience
-from voice_agent.caller.session import MAX_CALL_S, CallOutcome, Session
+from voice_agent.caller.session import CallOutcome, Session
 from voice_agent.caller.wire import AgentAudio, WireItem
 
 TONE = AgentAudio(b"\x01\x02" * 320)
@@ -87,7 +88,9 @@ async def test_a_wire_that_takes_no_more_audio_ends_the_call():
 
 @virtual_time
 async def test_no_call_is_longer_than_the_longest():
-    wire = ScriptedWire(greeting(0.1, MAX_CALL_S + 10))
-    outcome = await call(wire, longest_reply_s=1e6)
+    wire = ScriptedWire(greeting(0.1, 70.0))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(session, "MAX_CALL_S", 60.0)
+        outcome = await call(wire, longest_reply_s=1e6)
     assert outcome.conversation.ending is Ending.TOO_LONG
-    assert outcome.seconds == pytest.approx(MAX_CALL_S)
+    assert outcome.seconds == pytest.approx(60.0)

@@ -80,7 +80,7 @@ async def test_a_reply_sent_all_at_once_is_heard_at_the_pace_of_speech():
 
 async def test_an_agent_that_talks_on_over_a_barge_in_has_not_been_silenced():
     outcome, _, _ = await ring(
-        Script(greeting_s=0.3, replies_s=(2.0, 0.4), clears=False), tone(), tone(barge_in_at=0.4)
+        Script(greeting_s=0.3, replies_s=(1.4, 0.4), clears=False), tone(), tone(0.3, barge_in_at=0.4), timeout_s=1.0
     )
     assert "did not silence the agent" in lacks(outcome)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import signal
@@ -12,6 +13,8 @@ import textwrap
 from pathlib import Path
 
 import pytest
+
+from tests.packaging.test_container import copied
 
 ROOT = Path(__file__).parents[2]
 DEADLINE_S = 100
@@ -38,30 +41,38 @@ def place(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def install_agent(place: Path, script: str) -> None:
-    """Put a ``voice-agent`` in place whose ``run`` is a scripted agent and whose ``call`` is the real one."""
+def install(place: Path, code: str) -> None:
+    """Put a ``voice-agent`` in place that is this Python code; its ``run`` leaves its process id behind."""
     command = place / ".venv" / "bin" / "voice-agent"
-    command.write_text(
-        textwrap.dedent(f"""\
+    note = f"""\
         #!{sys.executable}
-        import asyncio, os, signal, sys
+        import os, pathlib, sys
         sys.path.insert(0, {str(ROOT)!r})
+        if sys.argv[1] == "run":
+            pathlib.Path("service.pid").write_text(str(os.getpid()))
+        """
+    command.write_text(textwrap.dedent(note) + textwrap.dedent(code))
+    command.chmod(0o755)
+
+
+def install_scripted(place: Path, script: str) -> None:
+    """Let ``voice-agent run`` be a scripted agent and ``voice-agent call`` the real caller."""
+    install(
+        place,
+        f"""
+        import asyncio, signal
         if sys.argv[1] == "call":
             from voice_agent.caller.command import call
             call(sys.argv[2:])
-        from pathlib import Path
         from tests.support.scripted_agent import Script, scripted_agent
-        Path("service.pid").write_text(str(os.getpid()))
         async def serve():
             stop = asyncio.Event()
             asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
             async with scripted_agent({script}, port=int(sys.argv[sys.argv.index("--port") + 1])):
-                print("scripted agent is up", flush=True)
                 await stop.wait()
         asyncio.run(serve())
-        """)
+        """,
     )
-    command.chmod(0o755)
 
 
 def start(place: Path, *args: str) -> subprocess.Popen[str]:
@@ -92,21 +103,30 @@ def service_is_gone(place: Path) -> bool:
 
 
 @pytest.mark.models
-def test_a_demonstration_ends_with_0_says_where_its_files_lie_and_leaves_no_process(place):
-    install_agent(place, "Script(greeting_s=0.5, replies_s=(0.5, 6.0, 0.5))")
+@pytest.mark.service
+def test_the_demonstration_greets_looks_up_yields_and_answers_says_where_its_files_lie_and_leaves_no_process(place):
+    for name in copied():
+        if not (place / name).exists():
+            (place / name).symlink_to(ROOT / name)
+    install(place, "from voice_agent.cli import main; main()")
     status, out = run(place, "--demo-only", "--port", str(free_port()))
     assert status == 0, out
     assert "ready after" in out and "barges in" in out
     for name in ("call.wav", "timeline.png"):
         assert str(place / "recordings" / "demo" / name) in out
         assert (place / "recordings" / "demo" / name).stat().st_size > 1000
-    assert "scripted agent is up" in (place / "recordings" / "demo" / "service.log").read_text()
     assert service_is_gone(place)
+    turns = json.loads((place / "recordings" / "demo" / "call.json").read_text())["turns"]
+    said = [" ".join(piece["text"] for piece in turn["said"]) for turn in turns]
+    assert "Northline" in said[0] and "account number" in said[1] and "$42.50" in said[2] and "Saturday" in said[3]
+    assert turns[3]["silenced"]
+    (cut,) = turns[2]["said"]
+    assert cut["text"].startswith(cut["heard"].strip()) and 0 < len(cut["heard"]) < len(cut["text"])
 
 
 @pytest.mark.models
 def test_after_a_failed_call_the_demonstration_fails_and_leaves_no_process(place):
-    install_agent(place, "Script(greeting_s=0.3, hangs_up_after=1)")
+    install_scripted(place, "Script(greeting_s=0.3, hangs_up_after=1)")
     status, out = run(place, "--demo-only", "--port", str(free_port()))
     assert status == 1 and "demonstration call failed" in out and "the agent left" in out
     assert service_is_gone(place)
@@ -114,7 +134,7 @@ def test_after_a_failed_call_the_demonstration_fails_and_leaves_no_process(place
 
 @pytest.mark.models
 def test_without_demo_only_it_stays_up_until_control_c_ends_both(place):
-    install_agent(place, "Script(greeting_s=0.3, hangs_up_after=1)")
+    install_scripted(place, "Script(greeting_s=0.3, hangs_up_after=1)")
     process = start(place, "--port", str(free_port()))
     assert process.stdout is not None
     try:

@@ -28,13 +28,17 @@ SPEECH_END, ONSET = "speech_end", "barge_in_onset"
 
 
 def heard_text(said: Said) -> Text:
-    """Style the agent's words: heard plainly, unheard struck out and dim."""
+    """Tell the agent's words apart: heard plainly, unheard struck out, and said to be so where styles do not show."""
     if said.heard is None:
         return Text(said.text)
     heard = said.heard.rstrip(" …")
     if not said.text.startswith(heard):
         return Text(said.heard)
-    return Text(heard).append(said.text[len(heard) :], style="dim strike")
+    unheard = said.text[len(heard) :].strip()
+    if not unheard:
+        return Text(said.text)
+    gap = " — " if heard else ""
+    return Text(heard).append(f"{gap}not heard: ", style="dim italic").append(unheard, style="dim strike")
 
 
 class Display:
