@@ -77,7 +77,7 @@ class _SkillChecker:
         elif self.project.responses.find(f"utter_ask_{step.field.name}", self.skill.id) is None:
             message = f"Step {step.id!r} has no `utterance:`; the model will word the question."
             remedy = f"Add `utterance:`, or a response utter_ask_{step.field.name}."
-            self._report("block.no_utterance", message, remedy, step.line, Severity.WARNING)
+            self._report("skill.block.no_utterance", message, remedy, step.line, Severity.WARNING)
 
     def _arguments(self, step: ToolStep) -> None:
         tool = self.skill.tools.get(step.tool)
@@ -86,12 +86,12 @@ class _SkillChecker:
         for name in step.arguments:
             if name not in tool.parameter_names:
                 near = did_you_mean(name, tool.parameter_names)
-                self._report("block.unknown_argument", f"The tool {tool.name!r} takes no {name!r}.", near, step.line)
+                self._report("skill.block.unknown_argument", f"The tool {tool.name!r} takes no {name!r}.", near, step.line)
         for name in tool.parameters.get("required", ()):
             if name not in step.arguments and self.project.schema.resolve(name, self.skill.id) is None:
                 message = f"Nothing gives the tool {tool.name!r} its argument {name!r}."
                 self._report(
-                    "block.missing_argument", message, "Add `args:`, or a memory field of that name.", step.line
+                    "skill.block.missing_argument", message, "Add `args:`, or a memory field of that name.", step.line
                 )
 
     def _response(self, name: str | None, line: int) -> None:
