@@ -177,7 +177,13 @@ def test_rows_cover_the_whole_call_without_gap_or_overlap(seconds):
 
 def test_rows_break_where_the_caller_begins_a_line_and_by_length_where_nobody_does():
     assert break_rows(40.0, [10.0, 20.0, 23.0]) == [(0.0, 23.0), (23.0, 40.0)]
-    assert break_rows(30.0, []) == [(0.0, ROW_S), (ROW_S, 30.0)]
+    assert break_rows(40.0, []) == [(0.0, ROW_S), (ROW_S, 40.0)]
+
+
+@pytest.mark.parametrize("seconds", [24.6, 26.0, 49.0, 73.0])
+def test_no_last_row_holds_next_to_nothing(seconds):
+    start, end = break_rows(seconds, [])[-1]
+    assert end - start >= ROW_S / 4
 
 
 def test_captions_are_wrapped_by_width_and_cut_after_the_last_line():

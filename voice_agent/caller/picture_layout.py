@@ -14,6 +14,8 @@ ROW_S = 24.0
 """Longest stretch of the call in one row; longer calls continue below, at the same scale."""
 
 SHORTEST_ROW_S = 8.0
+_STRETCHES = (1.0, 1.1, 1.2, 1.3)
+
 MAX_ROWS = 40
 """Beyond this the rows grow longer instead of more: a picture stays a picture."""
 
@@ -88,11 +90,23 @@ def lay_out(account: Mapping[str, Any], seconds: float) -> Layout:
 
 
 def break_rows(seconds: float, openings: Iterable[float], row_s: float = ROW_S) -> list[tuple[float, float]]:
-    """Divide a call into rows of equal scale, broken where the caller begins a line, if one begins in time."""
+    """Divide a call into rows of equal scale, broken where the caller begins a line, if one begins in time.
+
+    Rows grow a little longer than ``row_s`` where that spares a last row with next to nothing in it.
+    """
+    openings = sorted(openings)
     row_s = max(row_s, seconds / MAX_ROWS * 2)
+    for stretch in _STRETCHES:
+        rows = _rows_of(seconds, openings, row_s * stretch)
+        if len(rows) == 1 or rows[-1][1] - rows[-1][0] >= row_s / 4:
+            return rows
+    return _rows_of(seconds, openings, row_s)
+
+
+def _rows_of(seconds: float, openings: Sequence[float], row_s: float) -> list[tuple[float, float]]:
     if seconds <= row_s:
         return [(0.0, max(seconds, SHORTEST_ROW_S))]
-    rows, start, openings = [], 0.0, sorted(openings)
+    rows, start = [], 0.0
     while seconds - start > row_s:
         fitting = [at for at in openings if start + row_s / 2 < at <= start + row_s]
         following = fitting[-1] if fitting else start + row_s
