@@ -289,6 +289,77 @@ async def test_a_turn_torn_down_from_outside_takes_its_tool_with_it(tmp_path: Pa
     assert (await bench.says("go on")).messages == ["Finished.", "Sure."]
 
 
+@virtual_time
+async def test_a_turn_cancelled_while_it_waits_for_the_one_before_never_begins(tmp_path: Path) -> None:
+    project = {
+        "skills/work/skill.md": skill("Work.", description="Work."),
+        "skills/work/memory.yml": MEMORY,
+        "skills/work/tools.py": TOOLS,
+    }
+    bench = caller(tmp_path, project, [START, tool_call("protected"), "Hello."])
+    loop, first, second = asyncio.get_running_loop(), CancelToken(), CancelToken()
+    async with asyncio.TaskGroup() as group:
+        group.create_task(bench.says("work", cancel=first))
+        await asyncio.sleep(0.5)
+        first.cancel(CancelReason.BARGE_IN)
+        waiting = group.create_task(bench.says("and then?", cancel=second))
+        await asyncio.sleep(0.5)
+        second.cancel(CancelReason.HANG_UP)
+        await waiting
+        assert loop.time() == pytest.approx(1.0)
+    assert waiting.result().result.status is TurnStatus.CANCELLED
+    assert [e["text"] for e in bench.events("user") if e["kind"] != "intent"] == ["work"]
+    assert (await bench.says("hello?")).messages == ["Hello."]
+
+
+@virtual_time
+async def test_a_waiting_turn_torn_down_in_any_moment_leaves_the_line_open(tmp_path: Path) -> None:
+    bench = caller(tmp_path, files("one"), model=None)
+    bench.model._then = "Hello."
+    bench.model.first_token_s = 1.0
+    for at in (0.5, 1.0, 1.0 - 1e-9, 1.0 + 1e-9, 1.5):
+        first = asyncio.create_task(bench.says("a"))
+        await asyncio.sleep(0)
+        waiting = asyncio.create_task(bench.says("b"))
+        asyncio.get_running_loop().call_later(at, waiting.cancel)
+        await asyncio.wait({first, waiting})
+        async with asyncio.timeout(5):
+            assert (await bench.says("c")).messages == ["Hello."]
+
+
+@virtual_time
+async def test_cancelling_while_fields_are_read_out_of_the_first_words_sets_nothing(tmp_path: Path) -> None:
+    project = {
+        "skills/work/skill.md": skill(block("- collect: seen\n  utterance: utter_ask"), description="Work."),
+        "skills/work/memory.yml": MEMORY,
+        "skills/work/responses.yml": "responses:\n  utter_ask: What?\n",
+    }
+    script = [START, [1.0, tool_call("set_fields", seen="cut")], tool_call("set_fields", seen="whole")]
+    bench = caller(tmp_path, project, script)
+    await cut(bench, "work on cut", 0.5)
+    assert (bench.read("work", "seen"), bench.stack) == (None, ["work"])
+    await bench.says("whole")
+    assert bench.read("work", "seen") == "whole"
+
+
+@virtual_time
+async def test_a_confirmed_tool_that_is_cut_off_is_asked_about_again_before_it_runs_again(tmp_path: Path) -> None:
+    project = files("one")
+    project["skills/work/skill.md"] = project["skills/work/skill.md"].replace(
+        "---\n:::", "tool_constraints: [{one: {requires_confirmation: {enabled: true}}}]\n---\n:::"
+    )
+    yes = tool_call("confirm")
+    bench = caller(tmp_path, project, [START, yes, "Sure?", yes])
+    await bench.says("work")
+    await cut(bench, "yes", 0.5)
+    assert (ran(bench), len(effects(tmp_path))) == ([], 1)
+    assert (await bench.says("hm")).sink.responses == ["utter_confirm"]
+    assert len(effects(tmp_path)) == 1
+    bench.model._script[2:3] = []
+    assert (await bench.says("yes")).messages[0] == "Finished."
+    assert ran(bench) == ["one"]
+
+
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(instants=st.lists(st.floats(0.0, 4.0), min_size=1, max_size=4))
 def test_whenever_it_is_cancelled_no_result_is_lost_and_none_is_had_twice(

@@ -8,7 +8,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from voice_agent.dialogue.cancellation import CancelReason, CancelToken, TurnCancelled
+from voice_agent.dialogue.cancellation import CancelReason, CancelToken, TurnCancelled, race
 from voice_agent.dialogue.core import Core
 from voice_agent.dialogue.events import ENVELOPE, Clock, Listener
 from voice_agent.dialogue.loop import RuntimeLoop
@@ -71,13 +71,41 @@ class LiveConversation:
 
     async def turn(self, user: UserInput, *, turn_id: str, sink: ReplySink, cancel: CancelToken) -> TurnResult:
         """Run one turn; see the Protocol."""
-        async with self._lock:
+        try:
+            await self._wait_for_turn(cancel)
+        except TurnCancelled:
+            return TurnResult(turn_id, TurnStatus.CANCELLED)
+        try:
             await self._restore()
             try:
                 return await self._run(user, turn_id, ReplyWriter(sink, cancel), cancel)
             finally:
                 self._core.events.turn_id = ""
                 await self._save()
+        finally:
+            self._lock.release()
+
+    async def _wait_for_turn(self, cancel: CancelToken) -> None:
+        """Wait until the turn before this one has ended.
+
+        Raises:
+            TurnCancelled: This turn was cancelled while it waited; it never began.
+        """
+        if not self._lock.locked():
+            await self._lock.acquire()
+            return
+        held: list[bool] = []
+
+        async def acquire() -> None:
+            held.append(await self._lock.acquire())
+
+        try:
+            await race(acquire(), cancel, name="turn queue")
+        except BaseException:
+            # Torn down in the very moment it got the lock: nobody else could ever release it.
+            if held:
+                self._lock.release()
+            raise
 
     async def _run(self, user: UserInput, turn_id: str, reply: ReplyWriter, cancel: CancelToken) -> TurnResult:
         now = self._clock()

@@ -86,7 +86,9 @@ class _SkillChecker:
         for name in step.arguments:
             if name not in tool.parameter_names:
                 near = did_you_mean(name, tool.parameter_names)
-                self._report("skill.block.unknown_argument", f"The tool {tool.name!r} takes no {name!r}.", near, step.line)
+                self._report(
+                    "skill.block.unknown_argument", f"The tool {tool.name!r} takes no {name!r}.", near, step.line
+                )
         for name in tool.parameters.get("required", ()):
             if name not in step.arguments and self.project.schema.resolve(name, self.skill.id) is None:
                 message = f"Nothing gives the tool {tool.name!r} its argument {name!r}."

@@ -150,7 +150,8 @@ def _idle(offer: Offer) -> list[str]:
 
 def _step_lines(step: Step | None, state: DialogueState, *, declined: bool) -> list[str]:
     if isinstance(step, CollectStep):
-        about = f" ({step.description})" if step.description else ""
+        description = step.description or step.field.description
+        about = f" ({description})" if description else ""
         return [
             f"You are waiting for the caller's {step.field.name}{about}. "
             "Write it down with set_fields as soon as they say it.",
