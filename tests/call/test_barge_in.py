@@ -20,7 +20,7 @@ def test_voice_pauses_soon_and_takes_the_floor_when_it_lasts(voice_ms: int, deci
 
 def test_voice_waits_a_little_for_words_that_are_being_recognised() -> None:
     assert BargeIn(OPTIONS).on_voice(600, words_pending=True) is Decision.PAUSE
-    assert BargeIn(OPTIONS).on_voice(800, words_pending=True) is Decision.CONFIRM
+    assert BargeIn(OPTIONS).on_voice(640, words_pending=True) is Decision.CONFIRM
 
 
 def test_a_long_backchannel_is_no_interruption_by_its_length() -> None:

@@ -39,7 +39,7 @@ def test_an_unknown_transcript_is_waited_for() -> None:
 
 
 def test_words_that_promise_nothing_lie_between() -> None:
-    assert ENDPOINTING.required_silence_ms("my balance") == 750
+    assert ENDPOINTING.required_silence_ms("my balance") == 600
 
 
 @pytest.mark.parametrize("text", ["Two.", "Line 2.", "At 5.", "The second one?", "What is it about?"])

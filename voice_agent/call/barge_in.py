@@ -19,7 +19,7 @@ from enum import Enum, auto
 from voice_agent.call.vocabulary import ENGLISH, Vocabulary, words
 from voice_agent.config import TurnTaking
 
-WORDS_PENDING_MS = 300
+WORDS_PENDING_MS = 140
 """How much longer than `TurnTaking.min_voice_ms` voice may last while its words are being recognised."""
 BACKCHANNEL_FACTOR = 2
 """Voice that is known to be a backchannel must last this much longer to take the floor."""

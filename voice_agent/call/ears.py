@@ -32,7 +32,7 @@ log = logging.getLogger(__name__)
 
 GAP_TICKS = 10
 """Ticks without a frame after which the wire is taken to send nothing in silence (200 ms)."""
-PARTIAL_FIRST_MS = 300
+PARTIAL_FIRST_MS = 240
 PARTIAL_EVERY_MS = 400
 _FRAME_S = FRAME_MS / 1000
 

@@ -5,13 +5,14 @@
     voice  ▇▇▇▇▇▇▇▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁
            pause_ms ┤    │      │            │
        min_endpoint ─────┘      │            │   "What is my balance?"    a complete sentence
-       half way     ────────────┘            │   "my balance"             cannot say
+       between      ────────────┘            │   "my balance"             cannot say (geometric mean)
        max_endpoint ─────────────────────────┘   "My number is 427,"      promises more
 
 """
 
 from __future__ import annotations
 
+import math
 import re
 
 from voice_agent.call.vocabulary import ENGLISH, Vocabulary, words
@@ -27,6 +28,7 @@ class Endpointing:
     def __init__(self, options: TurnTaking, vocabulary: Vocabulary = ENGLISH) -> None:
         self._shortest = options.min_endpoint_ms
         self._longest = max(options.min_endpoint_ms, options.max_endpoint_ms)
+        self._middle = round(math.sqrt(self._shortest * self._longest))
         self._vocabulary = vocabulary
 
     def required_silence_ms(self, text: str | None) -> int:
@@ -35,7 +37,7 @@ class Endpointing:
             return self._longest
         if text.rstrip().endswith((".", "!", "?", "。", "！", "？")):
             return self._shortest
-        return (self._shortest + self._longest) // 2
+        return self._middle
 
     def _promises_more(self, text: str) -> bool:
         stripped = text.rstrip()

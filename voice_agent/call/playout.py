@@ -3,8 +3,11 @@
 ::
 
     audio ready ▼
-    frames      ██ █ █ █ █ █ ▒▒ stall ▒▒ ████ █ █ █     the first at once and one more as a cushion;
+    frames      █  █ █ █ █ █ ▒▒ stall ▒▒ ████ █ █ █     the first at once, then one per tick;
     ticks       |  | | | | |             |    | | |     missed ticks are made up to `lead_ms`, never beyond
+
+Nothing is sent early to fill a far end's buffer: every frame ahead of its time makes the ones before it late by
+comparison, and is one more to be cleared.
 
 A pause takes effect within the call: nothing more is released but a fade of the cut sound, and what
 the far end still holds is cleared. Resuming goes on from the start of the cut word.
@@ -28,9 +31,6 @@ from voice_agent.speech.protocols import Speech
 if TYPE_CHECKING:
     from voice_agent.call.recorder import Recorder
 
-CUSHION_FRAMES = 1
-"""Frames released beside the first one, so that the clock's jitter is not heard. More would only be early: each
-frame ahead of its time is one that a raw listener hears late by comparison."""
 MAX_FADE_MS = 80
 _EPSILON_S = 1e-6
 
@@ -62,7 +62,6 @@ class Playout:
     ) -> None:
         self._wire, self._clock, self._now, self._recorder = wire, clock, now, recorder
         self._lead_s = lead_ms / 1000
-        self._cushion = CUSHION_FRAMES if lead_ms >= FRAME_MS * (1 + CUSHION_FRAMES) else 0
         self._fade_ms = min(fade_ms, MAX_FADE_MS)
         self._ledger: PlayoutLedger | None = None
         self._clips: deque[_Clip] = deque()
@@ -185,8 +184,6 @@ class Playout:
         if self._at < len(self._clips):
             self._unsubscribe = self._clock.subscribe(self._tick)
             self._release(now)
-            while self._ledger.ahead(now) < TICK_S * self._cushion + TICK_S / 2 and self._at < len(self._clips):
-                self._release(now)
         elif self._finished:
             if self._ledger.drained(now):
                 self._drained()

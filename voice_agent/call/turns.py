@@ -23,7 +23,7 @@ from voice_agent.call.turn import Entry, Turn
 from voice_agent.call.wire import MetricsMessage, TranscriptMessage, Wire
 from voice_agent.config import TurnTaking
 from voice_agent.dialogue.cancellation import CancelReason, CancelToken, TurnCancelled, race
-from voice_agent.dialogue.reply import Conversation, HeardReply, Say, TurnResult, TurnStatus
+from voice_agent.dialogue.reply import Conversation, HeardReply, ReplyItem, Say, TurnResult, TurnStatus
 from voice_agent.telemetry.logging import bind
 from voice_agent.telemetry.metrics import FIRST_AUDIO
 
@@ -250,6 +250,8 @@ class TurnRunner:
             self._note("turn_superseded", turn_id=turn.id)
         timeline = turn.timeline
         timeline.teardown = self._times.since()
+        # Whoever still holds the sink (abandoned work) must not hold the call.
+        turn.take = _drop
         self.current = None
         self.ended += 1
         self._idle.set()
@@ -257,3 +259,7 @@ class TurnRunner:
             FIRST_AUDIO.observe(max(0.0, timeline.first_audio - timeline.speech_end))
         self._wire.send(MetricsMessage(turn.id, timeline.as_mapping()))
         self._floor.on(Event.TURN_ENDED)
+
+
+def _drop(turn: Turn, item: ReplyItem) -> None:
+    """The turn is over."""
