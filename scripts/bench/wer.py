@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Word error rate and CPU of the recogniser's profiles beside stock faster-whisper.
 
-    scripts/bench/wer.py [--clips 60] [--profile fast,accurate,stock] [--threads 2] [--json]
+    scripts/bench/wer.py [--clips 60] [--profile fast,accurate,stock] [--threads 1] [--json]
 
 Clips: see tests/support/clips.py (seeded studio prompts of 8 kHz, and the pocketsphinx clips). Every clip goes
 through all profiles in turn, so that a busy machine burdens them alike. CPU is the process's user and system time.
@@ -147,7 +147,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--clips", type=int, default=60, help="studio prompts (default 60)")
     parser.add_argument("--profile", default="fast,accurate,stock", help=f"of {', '.join(PROFILES)}")
-    parser.add_argument("--threads", type=int, default=2, help="threads of one transcription (default 2)")
+    parser.add_argument(
+        "--threads", type=int, default=1, help="threads of one transcription (default 1, as the service)"
+    )
     parser.add_argument("--json", action="store_true", help="print JSON, with every clip that was misheard")
     options = parser.parse_args()
     profiles = options.profile.split(",")

@@ -261,7 +261,11 @@ def test_the_plan_keeps_what_the_operator_chose_when_it_fits() -> None:
     assert pool_plan(PoolOptions(threads_per_job=1), 8) == (8, 1)
 
 
-def test_the_default_plan_gives_each_job_two_threads() -> None:
-    assert pool_plan(PoolOptions(), 1) == (1, 1)
-    assert pool_plan(PoolOptions(), 2) == (1, 2)
-    assert pool_plan(PoolOptions(), 8) == (4, 2)
+@pytest.mark.parametrize(("cores", "workers"), [(1, 1), (2, 2), (3, 2), (4, 3), (8, 7)])
+def test_the_default_plan_runs_one_thread_per_job_and_spares_a_core_for_the_loop(cores: int, workers: int) -> None:
+    assert pool_plan(PoolOptions(), cores) == (workers, 1)
+
+
+def test_a_plan_beyond_the_cores_is_cut_with_a_warning(caplog: pytest.LogCaptureFixture) -> None:
+    assert pool_plan(PoolOptions(workers=4, threads_per_job=4), 8) == (4, 2)
+    assert "4 workers x 4 threads exceed 8 cores" in caplog.text

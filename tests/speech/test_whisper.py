@@ -91,7 +91,7 @@ def test_the_accurate_profile_hears_and_detects_the_language(clips: list[Clip]) 
 
 def test_an_answer_that_loops_is_decoded_again(fast: WhisperDecoder, monkeypatch: pytest.MonkeyPatch) -> None:
     # A window this short makes the model repeat itself; what comes out must not.
-    monkeypatch.setattr("voice_agent.speech.whisper_decoder.PADDING_S", 3.0)
+    monkeypatch.setattr(fast, "_padding_s", 3.0)
     clips = studio_prompts(24)
     raw_loops = []
     generate = WhisperDecoder._generate
