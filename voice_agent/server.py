@@ -191,12 +191,14 @@ async def serve(
     *,
     stop: asyncio.Event | None = None,
     listening: Callable[[int], None] | None = None,
+    ready: Callable[[], None] | None = None,
     extend: Callable[[FastAPI], None] | None = None,
 ) -> None:
     """Serve until SIGTERM, SIGINT or ``stop``; then drain and return. Probes answer while the service warms.
 
     Args:
         listening: Called with the port once connections are accepted.
+        ready: Called once calls are admitted.
         extend: May add routes of its own.
 
     Raises:
@@ -214,6 +216,8 @@ async def serve(
     async def warm_up() -> None:
         try:
             await service.start()
+            if ready:
+                ready()
         except (RemediableError, ProjectError) as fault:
             faults.append(fault)
             stop.set()

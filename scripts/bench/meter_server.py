@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
-from voice_agent.cli.run import run_loop  # noqa: E402
+from voice_agent.cli.run import freeze_heap, run_loop  # noqa: E402
 from voice_agent.config import CacheOptions, VadOptions  # noqa: E402
 from voice_agent.llm.protocol import Finished, ModelEvent, ModelRequest, TextDelta  # noqa: E402
 from voice_agent.server import serve  # noqa: E402
@@ -118,7 +118,7 @@ def main() -> None:
     store = MemoryStore(max_conversations=8)
     service = build_service(PROJECT, engines=stub_engines() if given.stub else None, store=store)
     options = service.config.integrations.server.model_copy(update={"port": given.port})
-    run_loop(serve(service, options, extend=add_stats))
+    run_loop(serve(service, options, ready=freeze_heap, extend=add_stats))
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ import pytest
 
 from tests.support.lines import RecordingService, serving, until
 from tests.support.text_conversation import TextConversation
+from voice_agent.channels import rest
 from voice_agent.dialogue.reply import TurnStatus
 from voice_agent.service.readiness import Readiness
 from voice_agent.service.texts import TextConversations
@@ -98,6 +99,19 @@ async def test_a_bad_request_is_answered_with_code_and_message(
     answer = await client.post(path, content=body)
     assert (answer.status_code, answer.json()["code"]) == (status, code)
     assert set(answer.json()) == {"code", "message"}
+
+
+async def test_a_body_that_does_not_arrive_is_given_up(
+    client: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rest, "BODY_TIMEOUT_S", 0.05)
+
+    async def slowly() -> AsyncIterator[bytes]:
+        yield b'{"text":'
+        await asyncio.sleep(0.5)
+        yield b'"hi"}'
+
+    assert (await client.post(PATH, content=slowly())).json()["code"] == "too_slow"
 
 
 async def test_a_service_that_warms_says_so_in_both_forms(client: httpx.AsyncClient, texts: Texts) -> None:

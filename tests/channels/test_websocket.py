@@ -14,6 +14,7 @@ from tests.channels.contract import ended, speak, tone
 from tests.support.lines import Line, RecordingService, serving, until
 from tests.support.websocket_caller import WebSocketCaller
 from voice_agent.call.wire import EventMessage, MetricsMessage
+from voice_agent.channels import websocket_wire
 from voice_agent.channels.desk import CallRefused
 from voice_agent.channels.websocket import BadParameter, read_parameters
 
@@ -101,7 +102,7 @@ async def test_a_flood_of_nonsense_provokes_few_errors_and_ends_the_call(
 ) -> None:
     line, caller = await ring(service, address)
     with contextlib.suppress(ConnectionClosed):
-        for _ in range(700):
+        for _ in range(900):
             await caller.socket.send("x")
     assert await ended(line) == "disconnected"
     await until(lambda: caller.over)
@@ -179,10 +180,24 @@ async def test_a_client_that_does_not_read_costs_bounded_memory_and_hears_the_ne
     for _ in range(400):  # 80 s of speech, far more than socket buffers and outbox hold
         speak(line, tone(0.2))
         await asyncio.sleep(0)
-    outbox = line.wire._outbox  # type: ignore[attr-defined]
-    assert sum("bytes" in item for item in outbox) <= 100
+    assert line.wire._outbox.frames <= 100  # type: ignore[attr-defined]
     await line.wire.hang_up("completed")
     assert await ended(line) == "closed"
+    caller.socket.transport.abort()
+
+
+async def test_a_client_that_takes_nothing_for_too_long_is_gone(
+    service: RecordingService, address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(websocket_wire, "STUCK_S", 0.2)
+    caller = await WebSocketCaller.dial(address, max_queue=1)
+    line = await service.calls.next_line()
+    caller._reader.cancel()
+    caller.socket.transport.pause_reading()
+    while not line.ended.done():
+        speak(line, tone(0.2))
+        await asyncio.sleep(0.001)
+    assert line.ended.result() == "disconnected"
     caller.socket.transport.abort()
 
 

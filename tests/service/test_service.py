@@ -149,6 +149,18 @@ async def test_text_and_voice_share_a_conversation_but_not_at_once(tmp_path: Pat
         await caller.close()
 
 
+async def test_channels_that_are_switched_off_answer_nobody(tmp_path: Path) -> None:
+    off = "channels: {websocket: {enabled: false}, text: {enabled: false}}\n"
+    service = small_service(tmp_path, settings=off)
+    async with serving(service) as address, httpx.AsyncClient(base_url=f"http://{address}") as client:
+        await ready(service)
+        caller = await WebSocketCaller.dial(address)
+        await until(lambda: caller.over)
+        assert (caller.of("error")[0]["code"], caller.closed_with) == ("channel_off", 1008)
+        answer = await client.post("/v1/conversations/c1/messages", json={"text": "hello"})
+        assert (answer.status_code, answer.json()["code"]) == (404, "channel_off")
+
+
 async def test_callers_who_leave_at_any_instant_leave_nothing(tmp_path: Path) -> None:
     service, dice = small_service(tmp_path), random.Random(7)
 

@@ -14,6 +14,7 @@ from typing import Any
 
 from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse, Response
+from starlette.requests import ClientDisconnect
 from starlette.types import Receive, Scope, Send
 
 from voice_agent.channels import identifiers
@@ -22,6 +23,7 @@ from voice_agent.channels.messages import MAX_TEXT
 
 CHANNEL = "text"
 MAX_BODY_BYTES = 16 * 1024
+BODY_TIMEOUT_S = 10.0
 INTENTS = ("/session_start", "/silence")
 SEND_TIMEOUT_S = 10.0
 """A client that takes nothing of its answer for this long is gone."""
@@ -69,10 +71,16 @@ def router(desk: TextDesk) -> APIRouter:
 
 async def _body(request: Request) -> bytes:
     body = b""
-    async for chunk in request.stream():
-        body += chunk
-        if len(body) > MAX_BODY_BYTES:
-            raise BadRequest(413, "too_large", f"The body may have at most {MAX_BODY_BYTES} bytes.")
+    try:
+        async with asyncio.timeout(BODY_TIMEOUT_S):
+            async for chunk in request.stream():
+                body += chunk
+                if len(body) > MAX_BODY_BYTES:
+                    raise BadRequest(413, "too_large", f"The body may have at most {MAX_BODY_BYTES} bytes.")
+    except TimeoutError:
+        raise BadRequest(408, "too_slow", f"The body did not arrive within {BODY_TIMEOUT_S:.0f} s.") from None
+    except ClientDisconnect:
+        raise BadRequest(499, "client_gone", "The client went away.") from None
     return body
 
 
@@ -155,7 +163,8 @@ async def _whole_answer(desk: TextDesk, asked: TextRequest, request: Request) ->
 
 
 def _refused(refusal: CallRefused) -> JSONResponse:
-    response = error(503 if refusal.retry else 409, refusal.code, refusal.message)
+    status = 503 if refusal.retry else {"channel_off": 404}.get(refusal.code, 409)
+    response = error(status, refusal.code, refusal.message)
     if refusal.retry:
         response.headers["retry-after"] = "1"
     return response

@@ -6,15 +6,14 @@ one await between the network and the call. Reader and writer are the only tasks
 What leaves, in order; control overtakes audio::
 
     send_audio ─▶ ┌─────────────────────────────┐
-    send ───────▶ │ outbox: frames and messages │ ─▶ writer ─▶ socket      the outbox holds OUTBOX_AUDIO_S
-    clear ══════▶ └─ drops frames, goes first ──┘                          at most; the oldest frame goes
+    send ───────▶ │ outbox: frames and messages │ ─▶ writer ─▶ socket      bounded; the oldest frame goes
+    clear ══════▶ └─ drops frames, goes first ──┘
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections import deque
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
@@ -32,29 +31,25 @@ from voice_agent.call.wire import (
 from voice_agent.channels import messages
 from voice_agent.channels.intake import Intake
 from voice_agent.channels.limits import TokenBucket
+from voice_agent.channels.outbox import Outbox
 from voice_agent.telemetry.metrics import AUDIO_DROPPED
 
 log = logging.getLogger(__name__)
 
 CHANNEL = "websocket"
-OUTBOX_AUDIO_S = 2.0
-"""Agent audio kept for a client that reads too slowly; older audio is dropped."""
-OUTBOX_MESSAGES = 1000
-"""JSON messages kept for such a client; one more and it counts as gone."""
 STUCK_S = 10.0
 """A client that takes nothing for this long while its outbox overflows is gone."""
 CLOSE_S = 2.0
 """Limit on saying goodbye to a socket."""
 ERRORS = (5.0, 0.5)
 """Error messages a client can provoke: at once, and per second after that."""
-MESSAGES = (50.0, 20.0)
+MESSAGES = (100.0, 60.0)
 """Text or empty messages a client may send: at once, and per second after that."""
 FLOOD = 500
 """Messages beyond that limit after which the client is hung up on."""
 NORMAL_CLOSURE, POLICY_VIOLATION = 1000, 1008
 
 _FRAME_S = FRAME_MS / 1000
-_OUTBOX_FRAMES = int(OUTBOX_AUDIO_S / _FRAME_S)
 
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
@@ -85,9 +80,8 @@ class WebSocketWire:
         self._refused_messages = 0
         self._dropped_s = 0.0
         self._reports_position = False
-        # Each item is the ASGI message itself: {"bytes": …} for audio, {"text": …} for JSON, or a close.
-        self._outbox: deque[dict[str, Any]] = deque([_text(messages.ready(conversation_id, rate))])
-        self._queued_frames = 0
+        self._outbox = Outbox()
+        self._outbox.add_text(messages.ready(conversation_id, rate))
         self._plays_until = now
         self._blocked_since: float | None = None
         self._writer_sleeps: asyncio.Future[None] | None = None
@@ -198,10 +192,8 @@ class WebSocketWire:
         try:
             while True:
                 while outbox:
-                    item = outbox.popleft()
-                    if "bytes" in item:
-                        self._queued_frames -= 1
-                    elif item["type"] == "websocket.close":
+                    item = outbox.take()
+                    if item["type"] == "websocket.close":
                         self._close_sent = True
                     await send(item)
                     self._blocked_since = None
@@ -230,26 +222,18 @@ class WebSocketWire:
             return
         if self._outgoing is not None:
             self._outgoing.flush()
-        # Marks stood for audio that will not be played: sent now they would claim it had been.
-        kept = [item for item in self._outbox if "bytes" not in item and "mark" not in item]
         self._outbox.clear()
-        self._outbox.append(_text(messages.CLEAR))
-        self._outbox.extend(kept)
-        self._queued_frames = 0
         self._plays_until = self._loop.time()
         self._wake()
 
     def send(self, message: WireMessage) -> None:
         if self._closing or isinstance(message, self._unwanted):
             return
-        if len(self._outbox) - self._queued_frames >= OUTBOX_MESSAGES:
+        if self._outbox.is_full:
             log.warning("the client takes no messages; it counts as gone")
             self._end("disconnected")
             return
-        item = _text(messages.encode(message))
-        if isinstance(message, MarkMessage):
-            item["mark"] = True
-        self._outbox.append(item)
+        self._outbox.add_text(messages.encode(message), mark=isinstance(message, MarkMessage))
         self._wake()
 
     async def drain(self, timeout_s: float) -> bool:
@@ -260,7 +244,7 @@ class WebSocketWire:
         while not self._over.done():
             now = self._loop.time()
             unplayed_s = self._plays_until - now
-            if not self._queued_frames and unplayed_s <= 0:
+            if not self._outbox.frames and unplayed_s <= 0:
                 return True
             if now >= deadline:
                 return False
@@ -270,8 +254,8 @@ class WebSocketWire:
     async def hang_up(self, reason: str) -> None:
         if not self._closing:
             self._closing = True
-            self._outbox.append(_text(messages.hang_up(reason)))
-            self._outbox.append({"type": "websocket.close", "code": NORMAL_CLOSURE})
+            self._outbox.add_text(messages.hang_up(reason))
+            self._outbox.add_close(NORMAL_CLOSURE)
             self._wake()
         await asyncio.wait({self._over}, timeout=CLOSE_S)
         self._end("closed")
@@ -281,16 +265,12 @@ class WebSocketWire:
     def _queue_audio(self, frame: bytes, now: float) -> None:
         if not frame:
             return
-        self._outbox.append({"type": "websocket.send", "bytes": frame})
-        self._queued_frames += 1
-        if self._queued_frames > _OUTBOX_FRAMES:
-            self._drop_oldest(now)
+        if not self._outbox.add_audio(frame):
+            self._overflows(now)
         self._wake()
 
-    def _drop_oldest(self, now: float) -> None:
-        index = next(i for i, item in enumerate(self._outbox) if "bytes" in item)
-        del self._outbox[index]
-        self._queued_frames -= 1
+    def _overflows(self, now: float) -> None:
+        """The client reads too slowly, or no more: the writer resets the time with each item it gets rid of."""
         if self._blocked_since is None:
             self._blocked_since = now
         elif now - self._blocked_since > STUCK_S:
@@ -310,7 +290,3 @@ class WebSocketWire:
         self._closing = True
         if not self._over.done():
             self._over.set_result(reason)
-
-
-def _text(body: str) -> dict[str, Any]:
-    return {"type": "websocket.send", "text": body}

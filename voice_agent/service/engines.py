@@ -45,16 +45,19 @@ class Engines:
     pool: SpeechPool | None = None
 
 
-def build_engines(options: Integrations) -> Engines:
+def build_engines(options: Integrations, language: str = "en") -> Engines:
     """Build what ``integrations.yml`` names. Loads nothing heavy yet.
+
+    Args:
+        language: The agent's own, which it speaks.
 
     Raises:
         RemediableError: An unknown engine, a missing package, model or key.
     """
-    return _build(options.speech, build_model(options.llm))
+    return _build(options.speech, build_model(options.llm), language)
 
 
-def _build(options: SpeechOptions, model: LanguageModel) -> Engines:
+def _build(options: SpeechOptions, model: LanguageModel, language: str) -> Engines:
     _known("speech.stt.name", options.stt.name, "whisper")
     _known("speech.tts.name", options.tts.name, "piper")
     # Heavy engines are imported by the modules below only when they load.
@@ -70,7 +73,7 @@ def _build(options: SpeechOptions, model: LanguageModel) -> Engines:
     return Engines(
         model=model,
         recognizer=recognizer,
-        voice=CachedVoice(synthesizer, ResponseCache(options.cache)),
+        voice=CachedVoice(synthesizer, ResponseCache(options.cache), language=language),
         detectors=detectors,
         loads={
             VOICE: synthesizer.load,

@@ -10,7 +10,6 @@ aclose    engines are let go
 from __future__ import annotations
 
 import asyncio
-import gc
 import logging
 import time
 from collections.abc import Callable, Iterator
@@ -50,7 +49,10 @@ class Service:
         resume_s = options.channels.websocket.turn_taking.resume_window_s
         self._registry = CallRegistry(options.server.max_calls, resume_s)
         self.texts = TextConversations(
-            lambda name, channel: agent.open(name, channel=channel), self._readiness, self._registry.is_live
+            lambda name, channel: agent.open(name, channel=channel),
+            self._readiness,
+            self._registry.is_live,
+            enabled=options.channels.text.enabled,
         )
         self.calls = Calls(config, agent, engines, self._registry, self._clock, self.texts)
 
@@ -73,9 +75,6 @@ class Service:
                 group.create_task(self._warm_speech(), name="warm-up.speech")
         except ExceptionGroup as faults:
             raise _first(faults) from None
-        # What has been loaded stays for ever: the collector need not look at it again and again.
-        gc.collect()
-        gc.freeze()
         self._registry.ready = True
         log.info("ready", extra={"seconds": round(time.perf_counter() - began, 1)})
 
@@ -149,7 +148,7 @@ def build_service(
         RemediableError: An unknown engine, a missing package or key.
     """
     config = load_config(root)
-    engines = engines or build_engines(config.integrations)
+    engines = engines or build_engines(config.integrations, config.agent.agent.language)
     return Service(config, Agent.load(config, engines.model, store=store), engines, progress)
 
 

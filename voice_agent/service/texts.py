@@ -62,10 +62,19 @@ class TextConversations:
 
     Args:
         is_on_call: Whether a call holds this conversation; text then stays out of it.
+        enabled: The project answers text.
     """
 
-    def __init__(self, open_conversation: Open, readiness: Readiness, is_on_call: Callable[[str], bool]) -> None:
+    def __init__(
+        self,
+        open_conversation: Open,
+        readiness: Readiness,
+        is_on_call: Callable[[str], bool],
+        *,
+        enabled: bool = True,
+    ) -> None:
         self._open, self._readiness, self._is_on_call = open_conversation, readiness, is_on_call
+        self._enabled = enabled
         self._entries: dict[str, _Entry] = {}
 
     def __len__(self) -> int:
@@ -111,6 +120,8 @@ class TextConversations:
             await self._close(conversation_id, "shutdown")
 
     def _check(self, conversation_id: str) -> None:
+        if not self._enabled:
+            raise CallRefused("channel_off", "This channel is switched off.", retry=False)
         if not self._readiness.is_ready:
             raise CallRefused("not_ready", f"Not ready: {', '.join(self._readiness.missing)}.")
         if self._is_on_call(conversation_id):
