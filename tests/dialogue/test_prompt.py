@@ -8,6 +8,7 @@ from pathlib import Path
 from tests.fakes.model import tool_call
 from tests.support.dialogue_projects import Caller, block, caller, skill
 from voice_agent.dialogue.history import MAX_MESSAGES
+from voice_agent.dialogue.prompt import NOBODY_SPOKE
 from voice_agent.dialogue.reply import HeardReply
 
 FILES = {
@@ -163,3 +164,16 @@ async def test_a_question_in_a_block_is_explained_to_the_model(tmp_path: Path) -
     await bench.says("pizza")
     await bench.says("well")
     assert "waiting for the caller's size (of the pizza)" in system(bench, 2)
+
+
+async def test_a_model_that_speaks_first_is_told_that_nobody_has_spoken(tmp_path: Path) -> None:
+    start = skill("Greet warmly.", routing="{engine_managed: true}")
+    files = {**FILES, "skills/default_session_start/skill.md": start}
+    bench = caller(tmp_path, files, [["Hello!", tool_call("complete")], "Sure."])
+    assert (await bench.connects()).messages == ["Hello!"]
+    assert [(m.role, m.content) for m in bench.model.requests[0].messages[1:]] == [("user", NOBODY_SPOKE)]
+    assert "Greet warmly." in system(bench, 0)
+    assert bench.stack == []
+    await bench.says("help me")
+    said = [(m.role, m.content) for m in bench.model.requests[1].messages[1:]]
+    assert said == [("assistant", "Hello!"), ("user", "help me")]

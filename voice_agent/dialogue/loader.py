@@ -122,6 +122,9 @@ class ProjectLoader:
             return None
         if not skill.replace("-", "_").isidentifier():
             reader.error("id", f"The folder name {skill!r} cannot be a skill id.", "Use letters, digits, underscores.")
+        if "-" in skill:
+            message = f"Conditions cannot name the memory of {skill!r} because of the hyphen."
+            reader.warn("id_hyphen", message, f"Call the folder {skill.replace('-', '_')}.")
         return read_skill(path, text, Names(skill, schema, reader))
 
     def _skill(

@@ -25,6 +25,7 @@ class Frame:
         cursors: Places in blocks, innermost last; empty while the prose is in charge.
         fired: Indexes of triggers already said in this activation.
         interrupted: Another skill came on top in the middle of a block.
+        fresh: Its prose has not had a model call yet.
     """
 
     skill: Skill
@@ -33,6 +34,7 @@ class Frame:
     cursors: list[Cursor] = field(default_factory=list)
     fired: set[int] = field(default_factory=set)
     interrupted: bool = False
+    fresh: bool = True
 
     @property
     def cursor(self) -> Cursor | None:
@@ -171,7 +173,9 @@ def restore(state: DialogueState, data: Mapping[str, Any], project: Project) -> 
         if skill is None or cursors is None:
             lost.append(item["skill"])
             continue
-        frame = Frame(skill, item["activation"], item["returns"], cursors, set(item["fired"]), item["interrupted"])
+        frame = Frame(
+            skill, item["activation"], item["returns"], cursors, set(item["fired"]), item["interrupted"], False
+        )
         state.stack.append(frame)
     question = data["question"]
     if question is not None and "tool" in question and state.frame_of(question["skill"]) is not None:

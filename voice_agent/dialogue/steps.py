@@ -79,6 +79,10 @@ class StepRunner:
                 if complete is not None and complete.holds(state.memory.read):
                     self._router.finish(turn, frame)
                     continue
+                if frame.fresh:
+                    # A skill may begin by speaking, whether or not the caller has.
+                    frame.fresh = False
+                    return Next.MODEL
                 return self._wait_or_model(turn)
             if isinstance(cursor.step, ListenStep) and cursor.since is not None and cursor.since < turn.number:
                 turn.considered = turn.fill_due = True
