@@ -16,6 +16,8 @@ from tests.support.calls import make_call, place
 from tests.support.virtual_time import run_virtual, virtual_time
 from voice_agent.call.clock import MediaClock
 from voice_agent.call.floor import State
+from voice_agent.call.turns import BACKSTOP_S
+from voice_agent.call.wire import TranscriptMessage
 from voice_agent.dialogue.cancellation import CancelReason
 from voice_agent.dialogue.reply import TurnStatus
 
@@ -150,3 +152,29 @@ async def test_twice_interrupted_in_a_second_is_heard_twice() -> None:
     await place(wire, talk)
     assert talk.heard()[-1] == "Nine."
     assert talk.of("turn")[-1].endswith("tell me the hours.")
+
+
+@virtual_time
+async def test_a_cancelled_turn_that_never_ends_is_abandoned_and_the_caller_is_served() -> None:
+    async def deaf(speaker: Speaker) -> None:
+        speaker.say("I am about to be interrupted in a long sentence that never comes to its end.")
+        until = asyncio.get_running_loop().time() + 60
+        while asyncio.get_running_loop().time() < until:
+            try:
+                await asyncio.sleep(60)
+            except asyncio.CancelledError:
+                continue
+
+    wire = FakeWire(50)
+    wire.at(2.0, lambda call: call.type_text("hello?"))
+    talk = ScriptedConversation(deaf, says("Here I am."))
+    async with MediaClock() as clock:
+        await make_call(wire, talk, clock).run()
+    assert talk.heard()[-1] == "Here I am."
+    served = next(t for t, text in talk_times(wire) if text == "Here I am.")
+    assert served == pytest.approx(2.0 + BACKSTOP_S + 0.5, abs=0.6)
+    await asyncio.sleep(60)
+
+
+def talk_times(wire: FakeWire) -> list[tuple[float, str]]:
+    return [(t, m.text) for t, m in wire.messages if isinstance(m, TranscriptMessage) and m.role == "agent"]

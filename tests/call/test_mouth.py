@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import AsyncGenerator
 
 import pytest
 
@@ -14,6 +15,7 @@ from tests.support.virtual_time import virtual_time
 from voice_agent.call.mouth import MAX_AHEAD_S, MAX_REPLY_CHARACTERS
 from voice_agent.call.wire import MarkMessage, TranscriptMessage
 from voice_agent.dialogue.reply import Say
+from voice_agent.speech.protocols import Speech
 
 STORY = "Once upon a time there was a king. He had three daughters. They all lived in a castle far away. "
 
@@ -126,3 +128,40 @@ async def test_what_a_turn_says_after_its_end_is_dropped() -> None:
     assert wire.audible() == pytest.approx(len("Hello.") * 0.06, abs=0.021)
     assert wire.transcripts("agent") == ["Hello."]
     sinks.clear()
+
+
+@virtual_time
+async def test_a_long_piece_does_not_starve_the_one_after_it() -> None:
+    wire = FakeWire(25)
+    long = "word " * 40 + "end. "
+    talk = ScriptedConversation(says(long + "And a short one."))
+    await place(wire, talk, voice=FakeVoice(piece_s=1.0))
+    gaps = [b - a for (a, _), (b, _) in zip(wire.frames, wire.frames[1:], strict=False)]
+    assert max(gaps) <= 0.021
+    assert talk.replies[0][1].unheard == ""
+
+
+class _Watched(FakeVoice):
+    """Remembers which texts somebody waited for in silence."""
+
+    def __init__(self) -> None:
+        super().__init__(first_byte_s=0.2)
+        self.first: list[str] = []
+
+    def speak(self, text: str, *, canned: bool = False, first: bool = False) -> AsyncGenerator[Speech, None]:
+        if first:
+            self.first.append(text)
+        return super().speak(text, canned=canned, first=first)
+
+
+@virtual_time
+async def test_only_the_first_piece_of_a_reply_is_urgent() -> None:
+    voice = _Watched()
+
+    async def three(speaker: Speaker) -> None:
+        for text in ("One. ", "Two. ", "Three. "):
+            speaker.say(text)
+
+    await place(FakeWire(5), ScriptedConversation(three), voice=voice)
+    assert voice.first == ["One. "]
+    assert voice.spoken == ["One. ", "Two. ", "Three. "]

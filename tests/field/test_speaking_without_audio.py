@@ -76,3 +76,15 @@ async def test_fallback_audio_is_played_and_its_text_is_not_recorded_as_heard() 
     assert wire.audible() == pytest.approx(len("One is fine. Two is not. ") * 0.06, abs=0.05)
     assert talk.replies[0][1].heard.strip() == "One is fine."
     assert wire.transcripts("agent") == ["One is fine. Two is not. "]
+
+
+@virtual_time
+async def test_a_goodbye_that_cannot_be_spoken_still_ends_the_call() -> None:
+    async def bye(speaker: Speaker) -> None:
+        speaker.say("This will hang.")
+        speaker.hang_up("done")
+
+    wire = FakeWire(60)
+    outcome = await place(wire, ScriptedConversation(bye), voice=_Hanging())
+    assert (outcome.reason, wire.hung_up) == ("done", ["done"])
+    assert outcome.seconds <= STALLED_VOICE_S + 1.0

@@ -126,7 +126,7 @@ class Ears:
     def want_partial(self, utterance: Utterance) -> None:
         """The words so far would help to decide: recognise them if nothing is under way."""
         due = utterance.partial_at_ms + (PARTIAL_EVERY_MS if utterance.partial_at_ms else PARTIAL_FIRST_MS)
-        if utterance.voice_ms >= due and self.words_pending(utterance) is False:
+        if utterance.voice_ms >= due and not self.words_pending(utterance):
             utterance.partial_at_ms = utterance.voice_ms
             self._transcriber.request(utterance, Priority.PARTIAL_TRANSCRIPT)
 

@@ -236,8 +236,10 @@ class Mouth:
             self._wire.send(TranscriptMessage("agent", message.text[: message.told], final=False))
 
     def _enqueue(self, turn: Turn, text: str, say: Say) -> None:
-        job = _Job(turn, text, say.source == "response", not say.interruptible, not turn.ledger.length)
-        if not self._jobs and (self._busy is None or self._busy.turn is not turn):
+        alone = not self._jobs and (self._busy is None or self._busy.turn is not turn)
+        first = alone and not turn.ledger.length
+        job = _Job(turn, text, say.source == "response", not say.interruptible, first)
+        if alone:
             ready = self._cached(text)
             if ready is not None:
                 self._play(job, ready)

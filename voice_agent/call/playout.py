@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 MAX_FADE_MS = 80
 _EPSILON_S = 1e-6
+_ROOM_BYTES = FRAME_BYTES * 25
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,6 +218,8 @@ class Playout:
         self._offset = offset + FRAME_BYTES
         if self._offset >= len(clip):
             self._next_clip()
+        elif self._offset % _ROOM_BYTES == 0:
+            self._on_room()
         self._ledger.release(now)
         self._send(frame, self._ledger.play_until - TICK_S)
         if not self._started:

@@ -181,6 +181,9 @@ class TurnRunner:
         """Wait until the reply was heard; then hang up if that was its end and the caller does not object."""
         while True:
             await turn.over.wait()
+            if turn.token.reason is CancelReason.TIMEOUT and turn.hang_up is not None:
+                # A goodbye that could not be spoken is no reason to stay.
+                self._on_hang_up(turn.hang_up)
             if turn.token.is_cancelled or turn.hang_up is None:
                 return
             if self._floor.state in (State.THINKING, State.SPEAKING):
