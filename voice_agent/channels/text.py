@@ -50,7 +50,8 @@ class TextShell:
                 if line:
                     runner.run(self._turn(line))
         except (KeyboardInterrupt, EOFError):
-            self._console.print()
+            if self._interactive:
+                self._console.print()
 
     def _next_line(self) -> str | None:
         line = self._read_line("you ▸ " if self._interactive else "").strip()

@@ -6,13 +6,13 @@ import asyncio
 import gc
 import logging
 import sys
-from collections.abc import Callable, Coroutine, Iterator
-from contextlib import contextmanager
+from collections.abc import Coroutine
 from pathlib import Path
 from typing import Any
 
 import click
 
+from voice_agent.cli.progress import progress_bars
 from voice_agent.config import ServerOptions
 from voice_agent.telemetry.logging import configure
 
@@ -34,7 +34,7 @@ def run(path: Path, host: str | None, port: int | None, log_level: str, json_log
     from voice_agent.server import serve
     from voice_agent.service.service import build_service
 
-    with _progress_display(json_logs) as progress:
+    with progress_bars(quiet=json_logs) as progress:
         service = build_service(path, progress=progress)
         options = _overridden(service.config.integrations.server, host, port)
         api_key(options)
@@ -71,24 +71,3 @@ def run_loop(main: Coroutine[Any, Any, None]) -> None:
         factory = uvloop.new_event_loop
     with asyncio.Runner(loop_factory=factory) as runner:
         runner.run(main)
-
-
-@contextmanager
-def _progress_display(quiet: bool) -> Iterator[Callable[[str, int, int], None]]:
-    """A bar for people while canned speech is made; nothing where nobody watches."""
-    if quiet or not sys.stderr.isatty():
-        yield lambda part, done, of: None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
-
-    columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn()
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        tasks: dict[str, Any] = {}
-
-        def show(part: str, done: int, of: int) -> None:
-            if of > 1:
-                tasks.setdefault(part, bar.add_task(part, total=of) if part not in tasks else tasks[part])
-                bar.update(tasks[part], completed=done, visible=done < of)
-
-        yield show
