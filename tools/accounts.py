@@ -1,7 +1,6 @@
 """Tools that more than one skill may import."""
 
 from lib import northline
-
 from voice_agent.dialogue import ToolContext, ToolResult, tool
 
 

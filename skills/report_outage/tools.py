@@ -1,7 +1,6 @@
 """Tools of the outage report."""
 
 from lib import northline
-
 from voice_agent.dialogue import ToolContext, ToolResult, tool
 
 
