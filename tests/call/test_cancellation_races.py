@@ -178,3 +178,32 @@ async def test_a_cancelled_turn_that_never_ends_is_abandoned_and_the_caller_is_s
 
 def talk_times(wire: FakeWire) -> list[tuple[float, str]]:
     return [(t, m.text) for t, m in wire.messages if isinstance(m, TranscriptMessage) and m.role == "agent"]
+
+
+@virtual_time
+async def test_the_heard_words_are_recorded_before_the_turn_learns_of_its_cancellation() -> None:
+    async def watched(speaker: Speaker) -> None:
+        speaker.cancel.on_cancel(lambda: speaker.log.append(("cancelled", speaker.turn_id)))
+        speaker.say("A sentence that is long enough to be interrupted.")
+        await speaker.wait(5)
+
+    wire = FakeWire(4)
+    wire.at(1.0, lambda call: call.type_text("stop"))
+    talk = ScriptedConversation(watched, says(""))
+    await place(wire, talk)
+    assert [kind for kind, _ in talk.log[:4]] == ["turn", "commit", "cancelled", "turn"]
+
+
+@virtual_time
+async def test_when_a_turn_ends_under_the_callers_words_the_caller_is_being_heard() -> None:
+    wire, seen = FakeWire(5), list[State]()
+    wire.speak(1.0, "no and", seconds=0.4)
+    talk = ScriptedConversation(says("A sentence that is long enough to be interrupted."), says(""))
+    async with MediaClock() as clock:
+        call = make_call(wire, talk, clock)
+        wire.at(2.2, lambda _: seen.append(call.state))
+        await call.run()
+    # Confirmed by its word in the pause, cancelled, ended; and more words are still being waited for.
+    assert wire.timelines()[0].timeline["teardown"] < 2.2  # type: ignore[operator]
+    assert seen == [State.HEARING]
+    assert talk.of("turn")[1:] == ["no and"]

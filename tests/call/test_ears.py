@@ -102,6 +102,21 @@ async def test_a_speculation_that_speech_overtook_becomes_a_partial_and_is_not_r
     assert len(recognizer.calls) == 2
 
 
+class _Slowing(FakeRecognizer):
+    """Takes longer for every call."""
+
+    async def transcribe(self, pcm: Any, *, priority: Priority = Priority.FINAL_TRANSCRIPT) -> Transcript:
+        self.seconds = 0.05 + 2.0 * len(self.calls)
+        return await super().transcribe(pcm, priority=priority)
+
+
+@virtual_time
+async def test_words_from_before_a_resumption_never_stand_for_the_whole() -> None:
+    recognizer = _Slowing(["I want,", "I want, to pay."])
+    listener, _ = await _hear(recognizer, lambda play: play("v" * 30 + "." * 20 + "v" * 30 + "." * 150))
+    assert [text for kind, text in listener.told if kind == "finished"] == ["I want, to pay."]
+
+
 @virtual_time
 async def test_a_blip_makes_no_utterance_and_costs_no_recognition() -> None:
     recognizer = FakeRecognizer(["Thank you."])

@@ -55,7 +55,7 @@ async def test_a_far_end_that_never_drains_is_hung_up_on_in_time() -> None:
 
 
 @virtual_time
-@pytest.mark.parametrize("at", [0.3, SECONDS - 0.8, SECONDS - 0.1, SECONDS + 0.3])
+@pytest.mark.parametrize("at", [0.3, SECONDS - 0.8, SECONDS - 0.1, SECONDS + 0.3, SECONDS + 0.8])
 async def test_an_utterance_during_the_goodbye_keeps_the_call(at: float) -> None:
     wire = FakeWire(20, drain_s=1.0)
     wire.speak(at, "wait one more question please.")
@@ -68,7 +68,7 @@ async def test_an_utterance_during_the_goodbye_keeps_the_call(at: float) -> None
 
 
 @virtual_time
-@pytest.mark.parametrize("at", [0.5, SECONDS + 0.3])
+@pytest.mark.parametrize("at", [0.5, SECONDS + 0.3, SECONDS + 0.8])
 async def test_a_cough_during_the_goodbye_does_not(at: float) -> None:
     wire = FakeWire(20, drain_s=1.0)
     wire.noise(at, 0.15)

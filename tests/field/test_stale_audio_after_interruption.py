@@ -52,7 +52,7 @@ class _Stubborn:
     """An engine that ignores cancellation and sends on for seconds."""
 
     def __init__(self) -> None:
-        self.inner = FakeVoice(first_byte_s=0.0, piece_s=0.7, ignore_cancel=True)
+        self.inner = FakeVoice(first_byte_s=0.0, piece_s=1.5, ignore_cancel=True)
 
     def cached(self, text: str) -> Speech | None:
         return fake_speech(text) if text == "Short answer." else None

@@ -80,7 +80,6 @@ class PlayoutLedger:
         self._highest = 0
         self._acked: tuple[int, float] | None = None
         self._stream = self._stream_base = self._content_base = 0
-        self._cleared = False
         self._committed = False
 
     @property
@@ -128,7 +127,6 @@ class PlayoutLedger:
         self._play_until += _FRAME_S
         self._released += FRAME_SAMPLES
         self._stream += FRAME_SAMPLES
-        self._cleared = False
 
     def ahead(self, now: float) -> float:
         """Return how many seconds of released audio the wall clock has not yet played."""
@@ -137,7 +135,7 @@ class PlayoutLedger:
     def acked(self, ms: float, now: float) -> None:
         """The far end has played ``ms`` of this reply. Late and impossible acknowledgements do not count."""
         samples = round(ms * SAMPLE_RATE / 1000)
-        if self._cleared or not 0 <= samples <= self._stream + FRAME_SAMPLES:
+        if not 0 <= samples <= self._stream + FRAME_SAMPLES:
             return
         content = min(self._released, self._content_base + samples - self._stream_base)
         if content >= 0 and (self._acked is None or content > self._acked[0]):
@@ -162,7 +160,6 @@ class PlayoutLedger:
         self._released = self._content_base = reached
         self._play_until = min(self._play_until, now)
         self._acked = (reached, now) if self._acked is not None else None
-        self._cleared = True
         return reached
 
     def rewind(self) -> int:
