@@ -40,6 +40,8 @@ SHUTDOWN_S = 3
 """Limit on open HTTP requests after the calls have been drained."""
 SEND_BUFFER_BYTES = 64 * 1024
 """Kernel buffer of a connection. Left to itself it grows to minutes of audio for a client that does not read."""
+RECEIVE_BUFFER_BYTES = 24 * 1024
+"""What a flood can make the server parse in one go. Enough for 48 kHz audio from the other side of the world."""
 UNSENT_MS = 30_000
 """The kernel drops a connection whose data could not be sent for this long."""
 
@@ -141,7 +143,8 @@ def listen(host: str, port: int) -> socket.socket:
         raise RemediableError(f"Cannot resolve {host!r}: {fault}.", "Check --host or server.host.") from None
     try:
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        # Accepted connections inherit these two.
+        # Accepted connections inherit these.
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVE_BUFFER_BYTES)
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER_BYTES)
         if hasattr(socket, "TCP_USER_TIMEOUT"):
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, UNSENT_MS)
