@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from voice_agent.config_files import ProjectConfig
@@ -51,6 +51,7 @@ class Agent:
         *,
         store: ConversationStore | None = None,
         clock: Clock = utc_now,
+        adapt: Callable[[Project], Project] | None = None,
     ) -> Agent:
         """Load and check the project that ``config`` belongs to.
 
@@ -58,6 +59,7 @@ class Agent:
             model: Closed by whoever made it, not by the agent.
             store: Keeps conversations; in memory by default.
             clock: The calendar, for timestamps and the expiry of sessions.
+            adapt: Changes the loaded project before it is used, such as to stub its tools in a test.
 
         Raises:
             ProjectError: With every problem found, if any is an error.
@@ -66,6 +68,7 @@ class Agent:
         found = (*config.problems, *problems)
         if any(problem.severity is Severity.ERROR for problem in found):
             raise ProjectError(found)
+        project = project if adapt is None else adapt(project)
         agent = cls(config, project, model, MemoryStore() if store is None else store, clock)
         agent.problems = found
         agent._owns_store = store is None

@@ -16,7 +16,7 @@ from voice_agent.dialogue.reply import SESSION_START as START_INTENT
 from voice_agent.dialogue.reply import SILENCE as SILENCE_INTENT
 from voice_agent.dialogue.reply import HeardReply, InputKind, ReplySink, TurnResult, TurnStatus, UserInput
 from voice_agent.dialogue.sessions import Sessions
-from voice_agent.dialogue.state import restore, snapshot
+from voice_agent.dialogue.state import DialogueState, restore, snapshot
 from voice_agent.dialogue.turn import ReplyWriter, Turn
 from voice_agent.store.protocol import ConversationStore
 
@@ -49,6 +49,11 @@ class LiveConversation:
     def events(self) -> Sequence[dict[str, Any]]:
         """The tracker so far, oldest first."""
         return self._core.events.events
+
+    @property
+    def state(self) -> DialogueState:
+        """What the conversation is in the middle of. To be looked at, by tests and inspectors; never to be changed."""
+        return self._core.state
 
     def use_channel(self, channel: str, *, voice: bool) -> None:
         """The caller has come back by another channel; the conversation goes on there."""
