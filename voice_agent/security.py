@@ -77,6 +77,8 @@ class Gate:
             return Denial(403, "wrong_host", "This service answers only under a loopback name.")
         if origin and not self._is_own(origin, host):
             return Denial(403, "wrong_origin", "Pages of this origin may not connect; see server.allowed_origins.")
+        if scope.get("method") == "OPTIONS" and origin in self._origins:
+            return None  # a browser asks beforehand, and cannot show the key yet
         if scope["path"] not in OPEN_PATHS and not self._has_key(headers.get(b"authorization", ""), scope):
             return Denial(401, "unauthorized", "A valid API key is required.")
         return None

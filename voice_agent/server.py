@@ -19,6 +19,7 @@ from typing import Any, Protocol
 import uvicorn
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
+from fastapi.middleware.cors import CORSMiddleware
 from fastapi.responses import JSONResponse, Response
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 from starlette.exceptions import HTTPException
@@ -78,10 +79,15 @@ class Service(Protocol):
 class Application:
     """The ASGI application of a service. ``http`` is the FastAPI part, open for more routes."""
 
-    def __init__(self, service: Service, gate: Gate) -> None:
+    def __init__(self, service: Service, gate: Gate, allowed_origins: tuple[str, ...] = ()) -> None:
         self._gate = gate
         self._websocket = WebSocketChannel(service.calls, gate)
         self.http = _http(service)
+        if allowed_origins:
+            headers = ["authorization", "content-type"]
+            self.http.add_middleware(
+                CORSMiddleware, allow_origins=allowed_origins, allow_methods=["GET", "POST"], allow_headers=headers
+            )
 
     async def __call__(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
         if scope["type"] == "websocket":
@@ -210,7 +216,7 @@ async def serve(
     """
     gate = Gate(api_key(options), options.allowed_origins)
     sock = listen(options.host, options.port)
-    app = Application(service, gate)
+    app = Application(service, gate, options.allowed_origins)
     if extend:
         extend(app.http)
     server, stop = _Server(_configure(app, options)), stop or asyncio.Event()

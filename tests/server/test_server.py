@@ -108,6 +108,26 @@ async def test_another_sites_page_cannot_open_a_socket_on_loopback() -> None:
     assert len(service.calls.lines) == 1
 
 
+async def test_an_allowed_page_may_use_the_http_interface_with_the_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VOICE_AGENT_API_KEY", "a-key-for-the-allowed-page")
+    options = ServerOptions(allowed_origins=("https://shop.example",))
+    path, origin = "/v1/conversations/c1/messages", {"origin": "https://shop.example"}
+    ask = {"access-control-request-method": "POST", "access-control-request-headers": "authorization,content-type"}
+    async with (
+        serving(RecordingService(), options) as address,
+        httpx.AsyncClient(base_url=f"http://{address}") as client,
+    ):
+        asked = await client.options(path, headers={**origin, **ask})
+        assert asked.status_code == 200
+        assert asked.headers["access-control-allow-origin"] == "https://shop.example"
+        assert (await client.post(path, headers=origin, json={"text": "hi"})).status_code == 401
+        key = {"authorization": "Bearer a-key-for-the-allowed-page"}
+        answer = await client.post(path, headers={**origin, **key}, json={"text": "hi"})
+        assert answer.headers["access-control-allow-origin"] == "https://shop.example"
+        other = await client.options(path, headers={"origin": "https://evil.example", **ask})
+        assert other.status_code == 403
+
+
 async def test_the_log_names_no_query_and_no_token(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
     service = RecordingService()
