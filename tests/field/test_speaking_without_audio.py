@@ -88,3 +88,19 @@ async def test_a_goodbye_that_cannot_be_spoken_still_ends_the_call() -> None:
     outcome = await place(wire, ScriptedConversation(bye), voice=_Hanging())
     assert (outcome.reason, wire.hung_up) == ("done", ["done"])
     assert outcome.seconds <= STALLED_VOICE_S + 1.0
+
+
+@virtual_time
+async def test_a_breath_between_two_long_sentences_is_no_stall() -> None:
+    first, second = "word " * 45 + "end.", "And a second sentence."
+
+    async def slow(speaker: Speaker) -> None:
+        speaker.say(first)
+        await speaker.wait(len(first) * 0.06 + 0.5)
+        speaker.say(second)
+
+    wire = FakeWire(22)
+    talk = ScriptedConversation(slow)
+    await place(wire, talk, voice=FakeVoice(first_byte_s=2.0))
+    assert len(first) * 0.06 > STALLED_VOICE_S
+    assert talk.heard() == [f"{first} {second}"]

@@ -17,6 +17,7 @@ from tests.support.calls import place
 from tests.support.virtual_time import virtual_time
 from voice_agent.speech.protocols import Speech
 
+ANSWER = "A short answer that takes a little while to say."
 LONG = "This is the first of several long sentences. And here is the second of them. And a third one to end with."
 
 
@@ -55,7 +56,7 @@ class _Stubborn:
         self.inner = FakeVoice(first_byte_s=0.0, piece_s=1.5, ignore_cancel=True)
 
     def cached(self, text: str) -> Speech | None:
-        return fake_speech(text) if text == "Short answer." else None
+        return fake_speech(text) if text == ANSWER else None
 
     def speak(self, text: str, *, canned: bool = False, first: bool = False) -> AsyncGenerator[Speech, None]:
         return self.inner.speak(text, canned=canned, first=first)
@@ -67,9 +68,9 @@ async def test_an_engine_that_ignores_cancellation_does_not_leak_into_the_next_r
     wire = FakeWire(14)
     wire.speak(1.5, "tell me everything you know.")
     wire.speak(4.0, "stop stop stop please.")
-    talk = ScriptedConversation(says("Short answer."), _long, says("Short answer."))
+    talk = ScriptedConversation(says(ANSWER), _long, says(ANSWER))
     await place(wire, talk, voice=_Stubborn())
-    answer = fake_speech("Short answer.").seconds
+    answer = fake_speech(ANSWER).seconds
     after = wire.audible(5.0)
     assert after == pytest.approx(answer, abs=0.05), "only the new answer is heard after the interruption"
 
