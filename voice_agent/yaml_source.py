@@ -114,6 +114,8 @@ class YamlFile:
 def _hint(fault: yaml.MarkedYAMLError, text: str) -> str:
     if "mapping values are not allowed" in str(fault.problem):
         return "A text that contains ': ' must be quoted."
+    if "expected ',' or" in str(fault.problem):
+        return "Inside {…} and […] a text with any of ? , : [ ] { } must be quoted."
     if "\t" in text and "cannot start any token" in str(fault.problem):
         return "Indent with spaces, not tabs."
     return ""

@@ -17,6 +17,7 @@ _COMMANDS = {
     "run": ("voice_agent.cli.run:run", "Start the service and answer calls."),
     "chat": ("voice_agent.cli.chat:chat", "Talk to the agent by text, in this terminal."),
     "call": ("voice_agent.caller.command:call", "Place a simulated call to a running agent."),
+    "test": ("voice_agent.cli.test:test", "Play the conversation tests of a project."),
     "check": ("voice_agent.cli.check:check", "Report every problem of a project."),
 }
 

@@ -6,6 +6,8 @@ import importlib.util
 import json
 import os
 import re
+from collections.abc import Callable
+from datetime import date
 from pathlib import Path
 
 from voice_agent.config import LlmOptions
@@ -33,25 +35,28 @@ _KEY_VARIABLES = {
 }
 
 
-def build_model(options: LlmOptions) -> LanguageModel:
+def build_model(options: LlmOptions, *, today: Callable[[], date] = date.today) -> LanguageModel:
     """Build the configured model with its deadlines, retries and fallbacks. Loads nothing yet.
+
+    Args:
+        today: The date from which the embedded model counts "tomorrow".
 
     Raises:
         RemediableError: An unknown provider or embedded model, a missing key (names the
             environment variable) or a missing package (names the extra to install).
     """
     chain = (options, *options.fallbacks)
-    return FallbackModel([Candidate(_build_one(one), one.retries) for one in chain])
+    return FallbackModel([Candidate(_build_one(one, today), one.retries) for one in chain])
 
 
-def _build_one(options: LlmOptions) -> LanguageModel:
-    model = _embedded(options) if options.provider == "embedded" else _remote(options)
+def _build_one(options: LlmOptions, today: Callable[[], date]) -> LanguageModel:
+    model = _embedded(options, today) if options.provider == "embedded" else _remote(options)
     return DeadlinedModel(
         model, first_token_s=options.first_token_timeout_s, between_tokens_s=options.between_tokens_timeout_s
     )
 
 
-def _embedded(options: LlmOptions) -> LanguageModel:
+def _embedded(options: LlmOptions, today: Callable[[], date]) -> LanguageModel:
     if options.model != "minilm":
         raise RemediableError(
             f"There is no embedded model {options.model!r}.", "Set llm.model to 'minilm', or choose another provider."
@@ -60,7 +65,7 @@ def _embedded(options: LlmOptions) -> LanguageModel:
     _require("tokenizers", "embedded")
     from voice_agent.llm.embedded.model import EmbeddedModel
 
-    return EmbeddedModel()
+    return EmbeddedModel(today=today)
 
 
 def _remote(options: LlmOptions) -> LanguageModel:

@@ -1,0 +1,307 @@
+"""Plays one conversation test against a fresh agent."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+
+from voice_agent.authoring.conversation_file import ConversationTest, TestStep
+from voice_agent.authoring.conversation_reader import LocatedTest
+from voice_agent.authoring.expectations import Mismatch, ToolRun, TurnFacts, check, check_never
+from voice_agent.authoring.frozen_clock import FrozenClock
+from voice_agent.authoring.scripted_model import ScriptedModel
+from voice_agent.authoring.stage import ListeningCaller, Stage
+from voice_agent.config_files import ProjectConfig
+from voice_agent.dialogue.agent import READ_CHANNELS, Agent
+from voice_agent.dialogue.conversation import LiveConversation
+from voice_agent.dialogue.events import payload_of, utc_now
+from voice_agent.dialogue.project import Project
+from voice_agent.dialogue.reply import SESSION_START, InputKind, TurnResult, UserInput
+from voice_agent.dialogue.state import PendingCall
+from voice_agent.llm.protocol import LanguageModel, ModelRequest
+
+CONVERSATION = "conversation-test"
+
+
+class Status(Enum):
+    PASSED = "passed"
+    FAILED = "failed"
+    SKIPPED = "skipped"
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line of a transcript. ``kind``: caller, agent, tool, memory, skill, clock, note."""
+
+    kind: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Why a test failed. ``line`` is in the test's file."""
+
+    line: int | None
+    what: str
+    expected: str = ""
+    actual: str = ""
+    hint: str = ""
+    compare: bool = False
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What became of one test."""
+
+    test: LocatedTest
+    status: Status = Status.PASSED
+    failures: list[Failure] = field(default_factory=list)
+    transcript: list[Line] = field(default_factory=list)
+    seconds: float = 0.0
+    reason: str = ""
+
+    def fail(self, failure: Failure) -> None:
+        self.status = Status.FAILED
+        self.failures.append(failure)
+
+
+async def play(test: LocatedTest, config: ProjectConfig, live: LanguageModel | None = None) -> Outcome:
+    """Play ``test`` with the agent that ``config`` describes, loaded anew.
+
+    Args:
+        live: Answers the model calls; by default the script of the test does.
+
+    Raises:
+        ProjectError: The project cannot be loaded.
+    """
+    outcome = Outcome(test)
+    began = time.perf_counter()
+    player = _Player(test, config, live, outcome)
+    try:
+        async with asyncio.timeout(test.test.timeout_s):
+            await player.play()
+    except TimeoutError:
+        outcome.fail(Failure(test.line, f"The test took longer than {test.test.timeout_s:g} seconds."))
+    finally:
+        await player.close()
+    outcome.seconds = time.perf_counter() - began
+    return outcome
+
+
+class _Player:
+    def __init__(
+        self, located: LocatedTest, config: ProjectConfig, live: LanguageModel | None, outcome: Outcome
+    ) -> None:
+        self._located, self._test, self._outcome = located, located.test, outcome
+        self._clock = None if self._test.now is None else FrozenClock(self._test.now)
+        self._script = ScriptedModel() if live is None else None
+        self._stage = Stage(self._test.stubs)
+        self._agent = Agent.load(
+            config, live or self._script or ScriptedModel(), clock=self._clock or utc_now, adapt=self._adapt
+        )
+        self._conversation: LiveConversation = self._open()
+        self._facts = TurnFacts()
+        self._turns = 0
+        self._events: list[Mapping[str, Any]] = []
+
+    def _adapt(self, project: Project) -> Project:
+        if self._clock is not None:
+            tools = [tool for skill in project.skills.values() for tool in skill.tools.values()]
+            self._clock.freeze(tools, project.root)
+        return self._stage.prepare(project)
+
+    def _open(self) -> LiveConversation:
+        opened = self._agent.open(CONVERSATION, channel=self._test.channel or "websocket", metadata=self._test.metadata)
+        opened.on_event(lambda event: self._events.append(event))
+        return opened
+
+    async def close(self) -> None:
+        await self._agent.aclose()
+
+    async def play(self) -> None:
+        if self._test.connect:
+            await self._turn(SESSION_START, TestStep(connect=True), ())
+        for index, step in enumerate(self._test.steps):
+            if self._outcome.failures:
+                return
+            location: tuple[str | int, ...] = ("steps", index)
+            self._stage.stub(step.stubs)
+            await self._act(step, location)
+            if step.expect is not None and not self._outcome.failures:
+                for mismatch in check(step.expect, self._facts):
+                    self._mismatch(mismatch, (*location, "expect"))
+
+    async def _act(self, step: TestStep, location: tuple[str | int, ...]) -> None:
+        match step.input:
+            case "say":
+                kind = InputKind.TEXT if self._test.channel in READ_CHANNELS else InputKind.SPEECH
+                await self._turn(UserInput(step.say or "", kind), step, location)
+            case "dtmf":
+                await self._turn(UserInput(step.dtmf or "", InputKind.DTMF), step, location)
+            case "intent":
+                await self._turn(UserInput(step.intent or "", InputKind.INTENT), step, location)
+            case "connect":
+                self._conversation = self._open()
+                await self._turn(SESSION_START, step, location)
+            case "disconnect" | "hang_up":
+                self._note("caller", "(the connection is lost)" if step.disconnect else "(hangs up)")
+                await self._conversation.close("disconnected" if step.disconnect else "completed")
+            case "wait" if step.wait is not None and self._clock is not None:
+                self._clock.advance(step.wait)
+                self._note("clock", f"{self._clock.now:%A, %d %B %Y, %H:%M}")
+
+    async def _turn(self, user: UserInput, step: TestStep, location: tuple[str | int, ...]) -> None:
+        self._turns += 1
+        caller = ListeningCaller(step.interrupt)
+        self._stage.begin(caller)
+        if self._script is not None:
+            self._script.begin(step.model or ())
+        self._events.clear()
+        self._note("caller", {InputKind.DTMF: f"keys {user.text}"}.get(user.kind, user.text))
+        turn_id = f"t{self._turns}"
+        result = await self._conversation.turn(user, turn_id=turn_id, sink=caller, cancel=caller.cancel)
+        caller.end()
+        events = list(self._events)
+        self._conversation.commit_reply(turn_id, caller.heard)
+        self._facts = self._gather(caller, result, events)
+        self._describe(caller, events)
+        self._check_script(location)
+        if step.interrupt is not None and not caller.interrupted:
+            what = "The caller never got to interrupt: " + (
+                f"{step.interrupt.during} did not run that long."
+                if step.interrupt.during
+                else f"only {len(caller.text.split())} words were said."
+            )
+            self._fail((*location, "interrupt"), what)
+        if result.error is not None and not self._expects_error(location):
+            self._fail(location, f"The turn failed: {result.error}")
+        for mismatch in check_never(self._test.never, self._facts):
+            self._mismatch(mismatch, ("never",))
+
+    def _expects_error(self, location: tuple[str | int, ...]) -> bool:
+        """Return whether this step, or the expectations right after it, say that the turn fails."""
+        index = location[1] if location else -1
+        assert isinstance(index, int)
+        for number, step in enumerate(self._test.steps[max(index, 0) :], max(index, 0)):
+            if number != index and step.input is not None:
+                return False
+            if step.expect is not None and step.expect.status == "error":
+                return True
+        return False
+
+    # --- facts ---------------------------------------------------------------------------------
+
+    def _gather(self, caller: ListeningCaller, result: TurnResult, events: list[Mapping[str, Any]]) -> TurnFacts:
+        state, project = self._conversation.state, self._agent.project
+        happened: dict[str, list[str]] = {}
+        runs = []
+        for kind, payload in map(payload_of, events):
+            if kind == "tool_executed":
+                runs.append(_run(payload))
+            elif kind.startswith("skill_"):
+                happened.setdefault(kind, []).append(str(payload.get("skill", "")))
+        return TurnFacts(
+            messages=caller.messages,
+            runs=runs,
+            hung_up=caller.hung_up,
+            status=result.status.value,
+            heard=caller.heard.heard,
+            active=state.top.skill.id if state.top else None,
+            started=happened.get("skill_activated", []),
+            completed=happened.get("skill_completed", []),
+            cancelled=happened.get("skill_cancelled", []),
+            confirming=state.question.tool if isinstance(state.question, PendingCall) else None,
+            read=self._read,
+            entries=[f"{f.namespace}.{f.name}" for f in project.schema],
+            skills=list(project.skills),
+            tools=[name for skill in project.skills.values() for name in skill.tools],
+        )
+
+    def _read(self, name: str) -> tuple[bool, Any]:
+        state = self._conversation.state
+        parts = name.removeprefix("session.").split(".")
+        schema = state.memory.schema
+        if len(parts) == 1:
+            declared = schema.resolve(parts[0], state.top.skill.id if state.top else None)
+        else:
+            declared = next((f for f in schema.of(parts[0]) if [f.name] == parts[1:]), None)
+        return (False, None) if declared is None else (True, state.memory.read(declared.namespace, declared.name))
+
+    def _check_script(self, location: tuple[str | int, ...]) -> None:
+        if self._script is None:
+            return
+        where = (*location, "model")
+        for request in self._script.unanswered[:1]:
+            what = "The model was called, and the test has no reply for it."
+            self._fail(where, what, actual=_possible(request), hint="Add one to `model:`, or use `model: live`.")
+        left = self._script.left
+        if left and not self._script.unanswered:
+            count = "One scripted reply was" if len(left) == 1 else f"{len(left)} scripted replies were"
+            expected = left[0].text or ", ".join(name for name, _ in left[0].calls)
+            self._fail(where, f"{count} never asked for.", f"a model call answered with {expected!r}", "no such call")
+
+    # --- reporting -----------------------------------------------------------------------------
+
+    def _describe(self, caller: ListeningCaller, events: list[Mapping[str, Any]]) -> None:
+        for kind, payload in map(payload_of, events):
+            if kind == "tool_executed":
+                self._note("tool", f"{_run(payload)} → {payload.get('result_json', '')}")
+            elif kind == "memory_set":
+                entry = f"{payload.get('namespace')}.{payload.get('key')}"
+                self._note("memory", f"{entry} = {payload.get('value_json')} ({payload.get('source')})")
+            elif kind.startswith("skill_"):
+                self._note("skill", f"{payload.get('skill')} {kind.removeprefix('skill_')}")
+        heard = caller.heard
+        for text, response in caller.messages:
+            self._note("agent", text + (f"  [{response}]" if response else ""))
+        if heard.unheard:
+            self._note("caller", f"(interrupts after “{heard.heard}”)")
+        elif caller.interrupted:
+            self._note("caller", "(interrupts)")
+        if caller.hung_up:
+            self._note("agent", "(hangs up)")
+
+    def _note(self, kind: str, text: str) -> None:
+        self._outcome.transcript.append(Line(kind, text))
+
+    def _fail(
+        self, location: tuple[str | int, ...], what: str, expected: str = "", actual: str = "", hint: str = ""
+    ) -> None:
+        line = self._located.line_of(*location) or self._located.line
+        self._outcome.fail(Failure(line, what, expected, actual, hint))
+
+    def _mismatch(self, mismatch: Mismatch, location: tuple[str | int, ...]) -> None:
+        line = self._located.line_of(*location, *mismatch.key) or self._located.line
+        what = ".".join(str(part) for part in mismatch.key if isinstance(part, str))
+        self._outcome.fail(Failure(line, what, mismatch.expected, mismatch.actual, mismatch.hint, mismatch.compare))
+
+
+def _run(payload: Mapping[str, Any]) -> ToolRun:
+    arguments, result = (_parsed(payload.get(key)) for key in ("arguments_json", "result_json"))
+    return ToolRun(str(payload.get("tool")), arguments, result, bool(payload.get("success")))
+
+
+def _parsed(text: Any) -> Any:
+    try:
+        return json.loads(text)
+    except (TypeError, ValueError):
+        return text
+
+
+def _possible(request: ModelRequest) -> str:
+    """Say what the model could have done."""
+    scope = request.scope
+    parts = [f"tools: {', '.join(tool.name for tool in request.tools)}"]
+    if scope.skills:
+        parts.append(f"skills: {', '.join(card.id for card in scope.skills)}")
+    if scope.fields:
+        parts.append(f"fields: {', '.join(card.name for card in scope.fields)}")
+    return "; ".join(parts)
+
+
+__all__ = ["ConversationTest", "Failure", "Line", "Outcome", "Status", "play"]
