@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from voice_agent.diagnostics import Problem, Severity, did_you_mean
+from voice_agent.dialogue.consequences import without_consequences
 from voice_agent.dialogue.declarations import read_memory, read_responses
+from voice_agent.dialogue.flow_checks import check_flow
 from voice_agent.dialogue.knowledge import WordIndex, read_references
 from voice_agent.dialogue.linking import check_project
 from voice_agent.dialogue.memory import PROJECT, Field, Schema
@@ -178,4 +180,5 @@ def load_project(root: Path) -> tuple[Project, tuple[Problem, ...]]:
     """Load the project in ``root``; problems come back whether or not they are errors."""
     problems: list[Problem] = []
     project = ProjectLoader(root, problems).load()
-    return project, tuple(problems)
+    check_flow(project, problems)
+    return project, tuple(without_consequences(problems))
