@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from pathlib import Path
 
 from voice_agent.diagnostics import Problem
 
@@ -10,13 +12,14 @@ _UNREADABLE = ("yaml.syntax", "yaml.too_large", "file.encoding", "file.unreadabl
 _BROKEN_TOOLS = ("tool.syntax", "tool.import", "tool.definition")
 _OF_MEMORY = ("unknown_reference", "unknown_field", "placeholder", "undeclared_memory_write", "missing_argument")
 _OF_RESPONSES = ("unknown_response", "no_utterance", "silent_greeting")
-_OF_TOOLS = ("unknown_tool", "unknown_import")
+_OF_TOOLS = ("skill.unknown_tool", "skill.unknown_import")
 _OF_BLOCKS = ("unknown_block", "skill.empty")
 
 
 def without_consequences(problems: Sequence[Problem]) -> list[Problem]:
     """Return ``problems`` without those that may vanish once an unreadable file is mended."""
     hidden: tuple[str, ...] = ()
+    tools: set[str] = set()
     in_file: dict[str, tuple[str, ...]] = {}
     for problem in problems:
         name = problem.path.name if problem.path else ""
@@ -24,17 +27,25 @@ def without_consequences(problems: Sequence[Problem]) -> list[Problem]:
             hidden += _OF_MEMORY
         elif problem.id in _UNREADABLE and name == "responses.yml":
             hidden += _OF_RESPONSES
-        elif problem.id in _BROKEN_TOOLS:
-            hidden += _OF_TOOLS
+        elif problem.id in _BROKEN_TOOLS and problem.path is not None:
+            tools |= _functions(problem.path)
         elif name == "skill.md" and (problem.id in _UNREADABLE or problem.id == "skill.block.missing_fence"):
             # The block that cannot be read is missing wherever it is named; so may be its steps.
             in_file[str(problem.path)] = _OF_BLOCKS
     kept = []
     for problem in problems:
         local = in_file.get(str(problem.path), ())
-        if not problem.id.endswith((*hidden, *local, "\0")):
-            kept.append(problem)
+        if problem.id.endswith((*hidden, *local, "\0")):
+            continue
+        if problem.id in _OF_TOOLS and any(repr(name) in problem.message for name in tools):
+            continue
+        kept.append(problem)
     return kept
 
 
-__all__ = ["without_consequences"]
+def _functions(path: Path) -> set[str]:
+    """Return the names that a file which cannot be imported would have defined."""
+    try:
+        return set(re.findall(r"^async def (\w+)", path.read_text(encoding="utf-8-sig"), re.MULTILINE))
+    except (OSError, UnicodeDecodeError):
+        return set()

@@ -1,4 +1,4 @@
-"""What a project says and can never work, seen from above: circles, dead ends, and names hidden by others."""
+"""What a project says and can never work, seen from above: circles and dead ends."""
 
 from __future__ import annotations
 
@@ -27,13 +27,11 @@ _NEVER_WAIT = (ActionStep, NoopStep, SetMemoryStep)
 
 
 def check_flow(project: Project, problems: list[Problem]) -> None:
-    """Append circles, endless loops, blocks nothing leads to, and mentions inside steps that lead nowhere."""
+    """Append circles, endless loops, and mentions inside steps that lead nowhere."""
     for skill in project.skills.values():
         for block in skill.blocks.values():
             _endless(skill, block, problems)
-        mentioned = list(_mentions(skill.path))
-        _mentions_in_steps(project, skill, mentioned, problems)
-        _unreachable_blocks(skill, mentioned, problems)
+        _mentions_in_steps(project, skill, problems)
     _circles(project, problems)
 
 
@@ -60,10 +58,10 @@ def _mentions(path: Path) -> Iterable[_Mention]:
             yield _Mention(kind, id, number, fenced)
 
 
-def _mentions_in_steps(project: Project, skill: Skill, mentioned: Iterable[_Mention], problems: list[Problem]) -> None:
+def _mentions_in_steps(project: Project, skill: Skill, problems: list[Problem]) -> None:
     """Instructions inside blocks may name skills and blocks as prose may, and nothing else."""
     targets = {id for block in skill.blocks.values() for step in block.steps for id in _targets(step)}
-    for found in mentioned:
+    for found in _mentions(skill.path):
         if not found.in_block or found.id in targets:
             continue
         known = {"skill": project.skills, "block": skill.blocks}.get(found.kind)
@@ -78,21 +76,6 @@ def _mentions_in_steps(project: Project, skill: Skill, mentioned: Iterable[_Ment
 
 def _targets(step: Step) -> tuple[str, ...]:
     return (step.target.id,) if isinstance(step, CallStep | LinkStep) else ()
-
-
-def _unreachable_blocks(skill: Skill, mentioned: Iterable[_Mention], problems: list[Problem]) -> None:
-    """In a skill with prose a block starts when the prose, or another block, names it."""
-    if not skill.prose:
-        return
-    named = {found.id for found in mentioned if found.kind == "block"}
-    named |= {id for block in skill.blocks.values() for step in block.steps for id in _targets(step)}
-    for block in skill.blocks.values():
-        if block.id not in named:
-            message = f"Nothing names the block {block.id!r}."
-            remedy = f"Write @block.{block.id} in the prose where it should run."
-            problems.append(
-                Problem("skill.unreachable_block", message, remedy, skill.path, block.line, Severity.WARNING)
-            )
 
 
 def _endless(skill: Skill, block: Block, problems: list[Problem]) -> None:
