@@ -152,7 +152,10 @@ def _move_older_keys(top: LocatedMap, section: LocatedMap, reader: Reader) -> No
 
 def _check_rules(top: LocatedMap, reader: Reader) -> None:
     """Say plainly that a rule with ``: `` in it parses as a mapping, the commonest slip in this file."""
-    for rule, line in reader.items(top.get("rules"), "`rules`"):
+    rules = top.get("rules")
+    for index, (rule, line) in enumerate(reader.items(rules, "`rules`")):
+        if isinstance(rules, LocatedList) and not isinstance(rule, str):
+            rules[index] = ""  # reported here, not once more by what validates the file
         if isinstance(rule, LocatedMap):
             said = next(iter(rule), "")
             message = f"The rule {said!r} is read as a mapping because it contains ': '."

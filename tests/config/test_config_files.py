@@ -47,7 +47,6 @@ def test_the_faults_of_both_files_come_together_with_their_lines(tmp_path: Path)
     assert {(p.id, p.path.name if p.path else "", p.line) for p in found} == {
         ("config.rule_is_mapping", "agent.yml", 6),
         ("config.unknown_key", "agent.yml", 4),
-        ("config.value.string_type", "agent.yml", 6),
         ("config.value.float_parsing", "agent.yml", 7),
         ("integrations.unknown_key", "integrations.yml", 2),
         ("integrations.value.less_than_equal", "integrations.yml", 3),

@@ -2,42 +2,50 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from voice_agent.diagnostics import Problem, ProjectError, RemediableError, Severity
+from voice_agent.diagnostics import Problem, ProjectError, RemediableError, Severity, did_you_mean
+
+if TYPE_CHECKING:
+    from rich.text import Text
 
 BROKEN = 1
 
 
 @click.command()
 @click.argument("path", default=".", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.option("--json", "as_json", is_flag=True, help="Problems as JSON on standard output.")
+@click.option("--explain", metavar="ID", help="Say what a problem id means and how to mend it.")
 @click.pass_context
-def check(ctx: click.Context, path: Path) -> None:
+def check(ctx: click.Context, path: Path, as_json: bool, explain: str | None) -> None:
     """Report every problem of the project in PATH. Ends with 0 when there is nothing worse than a warning."""
-    problems = find_problems(path)
-    for problem in sorted(problems, key=lambda p: (p.severity is not Severity.ERROR, str(p.path), p.line or 0)):
-        click.secho(str(problem), fg="red" if problem.severity is Severity.ERROR else "yellow")
-    errors = sum(problem.severity is Severity.ERROR for problem in problems)
-    warnings = len(problems) - errors
-    if errors:
-        click.secho(f"{_count(errors, 'error')}, {_count(warnings, 'warning')}", fg="red", bold=True)
+    if explain is not None:
+        _explain(explain)
+        return
+    problems = sorted(find_problems(path), key=lambda p: (str(p.path or ""), p.line or 0, p.id, p.message))
+    if as_json:
+        click.echo(json.dumps([_as_json(problem, path) for problem in problems], ensure_ascii=False, indent=2))
+    else:
+        show(problems, path)
+    if any(problem.severity is Severity.ERROR for problem in problems):
         ctx.exit(BROKEN)
-    click.secho(f"no errors, {_count(warnings, 'warning')}" if warnings else "no problems", fg="green")
 
 
 def find_problems(root: Path) -> list[Problem]:
-    """Check settings, skills and the presence of what the engines need. Loads no model."""
+    """Check settings, skills, conversation tests, and that what the engines need is there. Loads no model."""
+    from voice_agent.authoring.conversation_reader import find_files, read_tests
     from voice_agent.config_files import load_config
     from voice_agent.dialogue.loader import load_project
     from voice_agent.service.engines import build_engines
 
     problems: dict[str, Problem] = {}
 
-    def collect(found: tuple[Problem, ...]) -> None:
+    def collect(found: list[Problem] | tuple[Problem, ...]) -> None:
         problems.update({str(problem): problem for problem in found})
 
     def attempt(work: Callable[[], Any]) -> Any:
@@ -56,7 +64,90 @@ def find_problems(root: Path) -> list[Problem]:
     loaded = attempt(lambda: load_project(root))
     if loaded is not None:
         collect(loaded[1])
+    tests: list[Problem] = []
+    for file in find_files(root):
+        read_tests(file, tests)
+    collect(tests)
     return list(problems.values())
+
+
+def show(problems: list[Problem], root: Path) -> None:
+    """Print problems by file, each with its line and a pointer to what is wrong in it."""
+    from rich.console import Console
+
+    console = Console(highlight=False, soft_wrap=True)
+    file: str | None = None
+    for problem in problems:
+        where = _place(problem, root)
+        if where != file:
+            file = where
+            console.print(f"[bold underline]{_escaped(where)}[/]" if where else "[bold]The project[/]")
+        for line in _described(problem, where):
+            console.print(line)
+        console.print()
+    errors = sum(problem.severity is Severity.ERROR for problem in problems)
+    warnings = len(problems) - errors
+    if errors:
+        console.print(f"{_count(errors, 'error')}, {_count(warnings, 'warning')}", style="bold red")
+    else:
+        console.print(f"no errors, {_count(warnings, 'warning')}" if warnings else "no problems", style="green")
+
+
+def _described(problem: Problem, where: str) -> list[Text]:
+    from rich.text import Text
+
+    from voice_agent.authoring.excerpt import excerpt
+
+    colour = "red" if problem.severity is Severity.ERROR else "yellow"
+    place = f"{where}:{problem.line}  " if problem.line else f"{where}  " if where else ""
+    lines = [Text.assemble("  ", (problem.severity.value, f"bold {colour}"), " ", (place, "bold"), problem.message)]
+    found = excerpt(problem)
+    if found is not None:
+        number = f"{found.number:>6}"
+        before, marked, after = found.text[: found.start], found.text[found.start : found.end], found.text[found.end :]
+        lines.append(Text.assemble((f"{number} │ ", "dim"), before, (marked, colour), after))
+        caret = " " * found.start + "^" * max(1, found.end - found.start)
+        lines.append(Text.assemble((f"{'':>6} │ ", "dim"), (caret, f"bold {colour}")))
+    remedy = [(f"{problem.remedy} ", "green")] if problem.remedy else []
+    lines.append(Text.assemble("         ", *remedy, (f"[{problem.id}]", "dim")))
+    return lines
+
+
+def _escaped(text: str) -> str:
+    from rich.markup import escape
+
+    return escape(text)
+
+
+def _place(problem: Problem, root: Path) -> str:
+    if problem.path is None:
+        return ""
+    try:
+        return str(problem.path.resolve().relative_to(root.resolve()))
+    except ValueError:
+        return str(problem.path)
+
+
+def _as_json(problem: Problem, root: Path) -> dict[str, Any]:
+    return {
+        "id": problem.id,
+        "severity": problem.severity.value,
+        "message": problem.message,
+        "remedy": problem.remedy,
+        "file": _place(problem, root) or None,
+        "line": problem.line,
+    }
+
+
+def _explain(id: str) -> None:
+    from voice_agent.authoring.problem_catalogue import CATALOGUE, find
+
+    entry = find(id)
+    if entry is None:
+        near = did_you_mean(id, (known.id for known in CATALOGUE))
+        raise click.BadParameter(f"There is no problem {id!r}. {near}".rstrip(), param_hint="--explain")
+    click.secho(id, bold=True)
+    click.echo(f"{entry.meaning}\n{entry.remedy}")
 
 
 def _count(number: int, noun: str) -> str:

@@ -46,6 +46,6 @@ def without_consequences(problems: Sequence[Problem]) -> list[Problem]:
 def _functions(path: Path) -> set[str]:
     """Return the names that a file which cannot be imported would have defined."""
     try:
-        return set(re.findall(r"^async def (\w+)", path.read_text(encoding="utf-8-sig"), re.MULTILINE))
+        return set(re.findall(r"^(?:async )?def (\w+)", path.read_text(encoding="utf-8-sig"), re.MULTILINE))
     except (OSError, UnicodeDecodeError):
         return set()
