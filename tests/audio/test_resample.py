@@ -27,7 +27,7 @@ def purity_db(pcm: bytes, hz: float, rate: int) -> tuple[float, float]:
     return float(np.hypot(*weights)), 10 * np.log10((samples @ samples) / (rest @ rest))
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(
     st.sampled_from(RATES),
     st.sampled_from(RATES),

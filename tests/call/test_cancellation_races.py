@@ -37,7 +37,7 @@ async def _one_interruption(at: float) -> tuple[FakeWire, ScriptedConversation]:
     return wire, talk
 
 
-@settings(max_examples=40, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=40, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 @given(st.floats(2.3, 9))
 def test_an_interruption_at_any_instant_is_answered_in_order(at: float) -> None:
     _, talk = run_virtual(_one_interruption(at))

@@ -45,7 +45,7 @@ async def _hang_up_at(at: float, leave: str) -> tuple[FakeWire, ScriptedConversa
     return wire, talk, outcome
 
 
-@settings(max_examples=20, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=20, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 @given(st.floats(0, 14), st.sampled_from(["hang_up", "disconnected"]))
 def test_a_hang_up_at_any_instant_leaves_nothing_behind(at: float, leave: str) -> None:
     _, talk, outcome = run_virtual(_hang_up_at(at, leave))

@@ -23,7 +23,7 @@ def test_the_engine_by_itself_does_raise_on_a_short_frame():
         webrtcvad.Vad(2).is_speech(bytes(100), 16000)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.lists(st.integers(1, 3000), min_size=1, max_size=30), st.integers(0, 2**31))
 def test_any_chunking_on_the_wire_gives_the_same_verdicts(sizes: list[int], seed: int):
     pcm = np.random.default_rng(seed).normal(0, 3000, sum(sizes) // 2 + 1).astype("<i2").tobytes()[: sum(sizes)]

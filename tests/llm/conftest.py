@@ -5,14 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from hypothesis import settings
 
 from tests.support.llama_server import LlamaServer
 from tests.support.llama_server import llama_server as start_llama_server
-
-# How long one example takes says something about the machine, not about the code.
-settings.register_profile("no_deadline", deadline=None)
-settings.load_profile("no_deadline")
 
 
 @pytest.fixture(scope="session")

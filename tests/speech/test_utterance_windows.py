@@ -31,7 +31,7 @@ def test_a_minute_is_cut_inside_its_pauses() -> None:
         assert any(at <= end <= at + 0.3 for at in pauses), end
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.floats(0, 120), st.floats(1, 30))
 def test_the_pieces_joined_are_the_utterance_and_none_is_too_long(seconds: float, limit: float) -> None:
     pcm = speech(seconds, [])

@@ -193,7 +193,7 @@ def test_reset_forgets_the_stream(model: SileroModel):
     assert judge(detector, pcm) == first
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.lists(st.binary(max_size=700), max_size=10))
 def test_a_frame_of_any_length_never_raises(frames: list[bytes]):
     detector = WebRtcDetector()
