@@ -170,6 +170,20 @@ class RecordingOptions(Options):
     directory: Path = Path("recordings")
 
 
+class StoreOptions(Options):
+    """Where conversations are kept, and for how long."""
+
+    path: str | None = Field(None, min_length=1)
+    """A database file, from the project's directory on, or ``:memory:`` to keep nothing beyond the process.
+    Defaults to ``voice-agent/<agent id>.sqlite3`` in the user's data directory."""
+    retention_days: float = Field(30, ge=0, le=36_500)
+    """A conversation untouched for this long is deleted; 0 keeps it."""
+    max_conversations: int = Field(100_000, ge=1, le=100_000_000)
+    """Beyond this the conversation untouched for longest is deleted."""
+    max_events: int = Field(20_000, ge=100, le=1_000_000)
+    """Records kept per conversation, the newest."""
+
+
 class Integrations(Options):
     """All of ``integrations.yml``."""
 
@@ -178,6 +192,7 @@ class Integrations(Options):
     channels: Channels = Channels()
     server: ServerOptions = ServerOptions()
     recording: RecordingOptions = RecordingOptions()
+    store: StoreOptions = StoreOptions()
 
 
 class AgentIdentity(Options):
@@ -208,6 +223,37 @@ class StyleOptions(Options):
     """Replaces the built-in rules for text."""
 
 
+Tokens = Annotated[int, Field(ge=50, le=200_000)]
+
+
+class PromptOptions(Options):
+    """The ``prompts:`` section of ``agent.yml``. A section of the prompt beyond its tokens is cut, and says so."""
+
+    ack_enabled: bool | None = None
+    """Whether the model says a few words before a tool that takes time; by default in speech and not in text."""
+    routing_no_active_skill: str | None = None
+    """Replaces the rule for small talk."""
+    rules_tokens: Tokens = 2000
+    """Rules, and style, each."""
+    skills_tokens: Tokens = 3000
+    """The list of skills."""
+    instructions_tokens: Tokens = 4000
+    """The active skill's text."""
+    memory_tokens: Tokens = 1500
+    """Known values, each of the three groups of them."""
+    history_tokens: Tokens = 6000
+    """Turns before this one; the oldest go first."""
+    turn_tokens: Tokens = 8000
+    """Tool calls and results of this turn; the oldest results are shortened first."""
+
+
+class ConversationOptions(Options):
+    """The ``conversation:`` section of ``agent.yml``."""
+
+    before_end: tuple[str, ...] = ()
+    """Skills that run before the agent hangs up, such as ``default_customer_satisfaction``."""
+
+
 class AgentFile(Options):
     """All of ``agent.yml`` that is acted on."""
 
@@ -217,6 +263,8 @@ class AgentFile(Options):
     """``references.instructions``: how the model should use the agent-wide knowledge."""
     session_config: SessionOptions = SessionOptions()
     orchestrator: StyleOptions = StyleOptions()
+    prompts: PromptOptions = PromptOptions()
+    conversation: ConversationOptions = ConversationOptions()
     tool_timeout: Seconds = 10
     """Seconds a tool may take."""
     cancellation_grace: Seconds = 1.0

@@ -19,7 +19,7 @@ LOCAL_ENGINES: Mapping[str, str] = {"asr": "whisper", "tts": "piper"}
 
 Model = TypeVar("Model", bound=BaseModel)
 
-_UNUSED_AGENT_KEYS = ("prompts", "conversation", "nlg", "hooks")
+_UNUSED_AGENT_KEYS = ("nlg", "hooks")
 _UNUSED_INTEGRATION_KEYS = ("mcp_servers", "tracing", "embeddings", "model_groups", "metrics", "nlg")
 _UNUSED_CHANNEL_KEYS = ("background_audio", "server_url", "token", "username", "password", "credentials")
 

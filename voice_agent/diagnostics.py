@@ -15,6 +15,8 @@ from pathlib import Path
 class Severity(Enum):
     ERROR = "error"
     WARNING = "warning"
+    NOTE = "note"
+    """Nothing is wrong; worth knowing."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -96,7 +96,7 @@ async def test_arguments_come_from_the_step_then_from_memory_then_from_the_tool(
 
 
 async def test_a_step_without_its_argument_fails_in_words_and_the_block_goes_on(tmp_path: Path) -> None:
-    bench = caller(tmp_path, one(block("- execute_tool: fetch\n- action: utter_one")), [START])
+    bench = caller(tmp_path, one(block("- execute_tool: fetch\n- action: utter_one")), [START, "?"])
     assert (await bench.says("go")).messages[0] == "One."
     (event,) = bench.events("tool_executed")
     assert (event["success"], "size" in event["result_json"]) == (False, True)

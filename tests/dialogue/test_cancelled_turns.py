@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.fakes.model import tool_call
+from tests.fakes.model import ScriptedModel, tool_call
 from tests.support.dialogue_projects import Caller, Said, block, caller, cancel_after, skill
 from tests.support.virtual_time import run_virtual, virtual_time
 from voice_agent.dialogue.cancellation import CancelReason, CancelToken
@@ -349,7 +349,8 @@ async def test_a_confirmed_tool_that_is_cut_off_is_asked_about_again_before_it_r
         "---\n:::", "tool_constraints: [{one: {requires_confirmation: {enabled: true}}}]\n---\n:::"
     )
     yes = tool_call("confirm")
-    bench = caller(tmp_path, project, [START, yes, "Sure?", yes])
+    # The embedded model words no question: the packaged one is asked.
+    bench = caller(tmp_path, project, model=ScriptedModel([START, yes, "Sure?", yes], name="embedded"))
     await bench.says("work")
     await cut(bench, "yes", 0.5)
     assert (ran(bench), len(effects(tmp_path))) == ([], 1)

@@ -321,8 +321,8 @@ def test_words_that_yaml_once_read_as_bools_stay_words(tmp_path: Path) -> None:
 
 
 def test_parts_that_are_not_acted_on_are_warnings(tmp_path: Path) -> None:
-    files = {"skills/a/skill.md": skill("Talk."), "hooks.py": "", "endpoints.yml": "nlg: {}"}
-    assert {(p.id, p.severity) for p in problems(tmp_path, files)} == {("project.unused", Severity.WARNING)}
+    files = {"skills/a/skill.md": skill("Talk."), "hooks.py": "", "endpoints.yml": "event_broker: {type: kafka}"}
+    assert {(p.id, p.severity) for p in problems(tmp_path, files)} == {("endpoints.unused", Severity.WARNING)}
 
 
 def test_the_example_agent_loads_without_a_complaint() -> None:

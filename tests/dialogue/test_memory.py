@@ -112,7 +112,7 @@ def test_a_closed_handle_refuses_late_writes() -> None:
     values = memory()
     handle = MemoryHandle(values, "bill")
     handle.close()
-    with pytest.raises(MemoryRefused, match="already ended"):
+    with pytest.raises(MemoryRefused, match="has ended"):
         handle.set("amount", 1)
     assert values.read("bill", "amount") is None
 

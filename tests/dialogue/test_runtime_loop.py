@@ -385,7 +385,7 @@ async def selfish() -> ToolResult:
 
 @tool(description="undeclared")
 async def undeclared(context: ToolContext = None) -> ToolResult:
-    context.memory.set("nope", 1)
+    context.memory.set("no" + "pe", 1)
     return ToolResult()
 """
 
@@ -460,8 +460,22 @@ async def test_an_unexpected_fault_is_never_heard(tmp_path: Path) -> None:
 async def test_a_block_that_goes_in_circles_ends_with_an_apology_and_is_not_entered_again(tmp_path: Path) -> None:
     files = {
         "skills/spin/skill.md": skill(
-            block("- id: a\n  noop: true\n  next: b\n- id: b\n  noop: true\n  next: a"), description="Spin."
-        )
+            block(
+                """
+                - id: a
+                  noop: true
+                  next:
+                    - if: session.spin.enough
+                      then: END
+                    - else: b
+                - id: b
+                  noop: true
+                  next: a
+                """
+            ),
+            description="Spin.",
+        ),
+        "skills/spin/memory.yml": "schema: {public: {enough: {type: bool}}}\n",
     }
     bench = caller(tmp_path, files, [tool_call("start_skill", skill="spin"), "Hello."])
     said = await bench.says("spin")

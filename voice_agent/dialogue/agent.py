@@ -2,31 +2,32 @@
 
 from __future__ import annotations
 
+import logging
 import weakref
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from voice_agent.config_files import ProjectConfig
 from voice_agent.diagnostics import Problem, ProjectError, RemediableError, Severity
+from voice_agent.dialogue.agent_checks import check_agent
+from voice_agent.dialogue.agent_id import keep_id
+from voice_agent.dialogue.assembly import READ_CHANNELS as READ_CHANNELS
+from voice_agent.dialogue.assembly import Assembly
 from voice_agent.dialogue.blocks import ActionStep
 from voice_agent.dialogue.conversation import LiveConversation
-from voice_agent.dialogue.core import Core
-from voice_agent.dialogue.dispatch import Dispatcher, Limits
-from voice_agent.dialogue.events import Clock, EventLog, to_json, utc_now
+from voice_agent.dialogue.events import Clock, utc_now
 from voice_agent.dialogue.loader import load_project
-from voice_agent.dialogue.loop import RuntimeLoop
-from voice_agent.dialogue.memory import Field, Memory, Writer
 from voice_agent.dialogue.project import SESSION_START, Project
-from voice_agent.dialogue.prompt import PromptBuilder
-from voice_agent.dialogue.sessions import Sessions
-from voice_agent.dialogue.state import DialogueState
+from voice_agent.dialogue.speaking import can_rephrase
+from voice_agent.llm.factory import build_model
 from voice_agent.llm.protocol import LanguageModel
 from voice_agent.store.memory import MemoryStore
 from voice_agent.store.protocol import ConversationStore
 
+log = logging.getLogger(__name__)
+
 MAX_ID_CHARS = 200
-READ_CHANNELS = frozenset(("text", "rest"))
-"""Channels whose replies are read rather than heard."""
 DEFAULT_RESUME_WINDOW_S = 30.0
 
 
@@ -38,8 +39,9 @@ class Agent:
     ) -> None:
         self.config, self.project = config, project
         self.problems: tuple[Problem, ...] = config.problems
-        self._model, self._store, self._clock = model, store, clock
-        self._prompts = PromptBuilder(config.agent, project)
+        self._store = store
+        self._rephraser, self._owns_rephraser = self._choose_rephraser(model)
+        self._assembly = Assembly(config.agent, project, model, self._rephraser, store, clock)
         self._live: weakref.WeakValueDictionary[str, LiveConversation] = weakref.WeakValueDictionary()
         self._owns_store = False
 
@@ -65,9 +67,14 @@ class Agent:
             ProjectError: With every problem found, if any is an error.
         """
         project, problems = load_project(config.root)
-        found = (*config.problems, *problems)
+        found = (*config.problems, *problems, *check_agent(config, project))
         if any(problem.severity is Severity.ERROR for problem in found):
             raise ProjectError(found)
+        if not config.agent.agent.id:
+            id, problem = keep_id(config.root / "agent.yml", clock())
+            identity = config.agent.agent.model_copy(update={"id": id})
+            config = replace(config, agent=config.agent.model_copy(update={"agent": identity}))
+            found = (*found, problem)
         project = project if adapt is None else adapt(project)
         agent = cls(config, project, model, MemoryStore() if store is None else store, clock)
         agent.problems = found
@@ -100,35 +107,22 @@ class Agent:
             raise RemediableError("The conversation id is empty or too long.", f"Use 1 to {MAX_ID_CHARS} characters.")
         live = self._live.get(conversation_id)
         if live is None:
-            live = self._make(conversation_id, channel, dict(metadata or {}))
+            window_s = self._resume_window_s(channel)
+            live = self._assembly.conversation(conversation_id, channel, dict(metadata or {}), window_s)
             self._live[conversation_id] = live
         else:
             live.use_channel(channel, voice=channel not in READ_CHANNELS)
         return live
 
-    def _make(self, conversation_id: str, channel: str, metadata: dict[str, Any]) -> LiveConversation:
-        agent = self.config.agent
-        user, environment = (str(metadata.get(key, "")) for key in ("user_id", "environment"))
-        events = EventLog(conversation_id, self._clock, user_id=user, environment=environment)
-
-        def written(declared: Field, value: Any, writer: Writer) -> None:
-            payload = {"namespace": declared.namespace, "key": declared.name, "value_json": to_json(value)}
-            events.append("memory_set", {**payload, "source": writer.value})
-
-        memory = Memory(self.project.schema, written)
-        limits = Limits(agent.tool_timeout, agent.cancellation_grace)
-        core = Core(
-            project=self.project,
-            agent=agent,
-            state=DialogueState(memory),
-            events=events,
-            dispatcher=Dispatcher(memory, events, limits),
-            channel=channel,
-            voice=channel not in READ_CHANNELS,
-        )
-        sessions = Sessions(core, metadata, self._resume_window_s(channel))
-        loop = RuntimeLoop(core, self._model, self._prompts, lambda: f"{self._clock():%A, %d %B %Y, %H:%M}")
-        return LiveConversation(core, loop, sessions, self._store, self._clock)
+    def _choose_rephraser(self, model: LanguageModel) -> tuple[LanguageModel | None, bool]:
+        """Return the model that rewords responses, and whether it is the agent's to close."""
+        named = self.project.endpoints.rephrase_llm
+        if named is not None:
+            try:
+                return build_model(named), True
+            except RemediableError as fault:
+                log.warning("responses are reworded by the agent's own model: %s", fault)
+        return (model if can_rephrase(model) else None), False
 
     def _resume_window_s(self, channel: str) -> float:
         options = getattr(self.config.integrations.channels, channel, None)
@@ -136,5 +130,7 @@ class Agent:
 
     async def aclose(self) -> None:
         """Release what the agent made itself. Idempotent."""
+        if self._rephraser is not None and self._owns_rephraser:
+            await self._rephraser.aclose()
         if self._owns_store:
             await self._store.aclose()

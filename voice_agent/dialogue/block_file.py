@@ -137,16 +137,14 @@ class BlockReader:
         if not isinstance(text, str) or not text.strip():
             self.reader.error("block.instructions", "`instructions` must be text.", "", line)
             return None
-        complete = raw.get("complete_when")
-        condition = None
-        if complete is None:
-            message = f"Step {common['id']!r} has no `complete_when`; it ends with the model's first reply."
-            self.reader.warn("block.no_complete_when", message, "Say when it is done.", line)
-        else:
-            if isinstance(complete, LocatedMap):
-                complete = complete.get("condition")
-            condition = self.names.condition(complete, raw.key_lines["complete_when"])
-        return InstructionsStep(instructions=paragraphs(text, line + 1, self.names), complete_when=condition, **common)
+        before = len(self.reader.problems)
+        condition, criteria = self.names.completion(raw)
+        if condition is None and len(self.reader.problems) == before:
+            only = "only criteria" if criteria else "no `complete_when`"
+            message = f"Step {common['id']!r} has {only}; it ends with the model's first reply."
+            self.reader.warn("block.no_complete_when", message, "Give the condition on which it is done.", line)
+        said = paragraphs(text, line + 1, self.names)
+        return InstructionsStep(instructions=said, complete_when=condition, criteria=criteria, **common)
 
     def _collect(self, raw: LocatedMap, line: int, common: dict[str, Any]) -> Step | None:
         declared = self.names.field(raw["collect"], line)

@@ -56,10 +56,14 @@ class Step:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InstructionsStep(Step):
-    """The model converses until ``complete_when`` holds; without it, until it has replied once."""
+    """The model converses until ``complete_when`` holds; without it, until it has replied once.
+
+    ``criteria`` tell the model in words what it is to reach; they decide nothing.
+    """
 
     instructions: tuple[Paragraph, ...]
     complete_when: Condition | None = None
+    criteria: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

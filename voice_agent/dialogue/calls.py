@@ -69,6 +69,8 @@ class CallRunner:
 
     async def _run_one(self, turn: Turn, offer: Offer, call: ToolCall, reply: ModelReply) -> _Result:
         try:
+            if call.name in reply.withheld:
+                raise Refused(f"{call.name} cannot be used now.")
             arguments = _arguments(call)
             if call.name in ft.FRAMEWORK_TOOLS:
                 if call.name not in offer.names:

@@ -4,19 +4,31 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from voice_agent.config import AgentFile
 from voice_agent.dialogue.conditions import Reference
 from voice_agent.dialogue.dispatch import Dispatcher
 from voice_agent.dialogue.events import EventLog
+from voice_agent.dialogue.hook_runner import HookRunner
+from voice_agent.dialogue.model_call import ModelCaller
 from voice_agent.dialogue.project import Project
-from voice_agent.dialogue.responses import Wording
+from voice_agent.dialogue.responses import Response, Wording
+from voice_agent.dialogue.speaking import Speaker
 from voice_agent.dialogue.state import DialogueState
 from voice_agent.dialogue.turn import Turn
 
 log = logging.getLogger(__name__)
+
+PACKAGED_REPHRASED = frozenset(
+    f"utter_{name}"
+    for name in (
+        "completed", "cannot_help", "hangup_goodbye", "resume_offer", "resume_declined", "skill_cancelled",
+        "confirm_denied", "satisfaction_thanks", "satisfaction_sorry",
+    )
+)  # fmt: skip
+"""Packaged wording of skills that may be reworded when the project has a rephraser."""
 
 
 @dataclass(slots=True)
@@ -33,6 +45,9 @@ class Core:
     state: DialogueState
     events: EventLog
     dispatcher: Dispatcher
+    hooks: HookRunner
+    models: ModelCaller
+    speaker: Speaker
     channel: str
     voice: bool
 
@@ -45,10 +60,20 @@ class Core:
         """
         response = self.project.responses.find(name, skill)
         variant = None if response is None else response.choose(self.state.memory.read, self.channel)
-        if variant is None:
+        if response is None or variant is None:
             log.warning("response %s has no wording that fits", name)
             return None
-        return Wording(name, variant.template.render(self._lookup(skill, values or {})), variant.interruptible)
+        text, filled = variant.template.fill(self._lookup(skill, values or {}))
+        rephrase = variant.rephrase or self._packaged_and_reworded(response)
+        return Wording(name, text, variant.interruptible, rephrase, filled, template=variant.template.source)
+
+    def _packaged_and_reworded(self, response: Response) -> bool:
+        # Alarms and service lines must come at once and as they are.
+        return (
+            self.project.endpoints.rephrase
+            and response.name in PACKAGED_REPHRASED
+            and self.project.responses.packaged.get(response.name) is response
+        )
 
     def _lookup(self, skill: str | None, values: Mapping[str, Any]) -> Any:
         memory = self.state.memory
@@ -63,8 +88,20 @@ class Core:
 
         return lookup
 
-    def say(self, turn: Turn, name: str, skill: str | None = None, values: Mapping[str, Any] | None = None) -> None:
-        """Say a configured response in this turn."""
+    def say(
+        self,
+        turn: Turn,
+        name: str,
+        skill: str | None = None,
+        values: Mapping[str, Any] | None = None,
+        *,
+        about: str = "",
+    ) -> None:
+        """Say a configured response in this turn.
+
+        Args:
+            about: A model may word it anew so that it names this; for wording too general to stand alone.
+        """
         wording = self.wording(name, skill, values)
         if wording is not None:
-            turn.reply.deliver(wording)
+            turn.reply.deliver(replace(wording, rephrase=True, about=about) if about else wording)

@@ -132,8 +132,6 @@ def _variant(name: str, item: Any, line: int, names: Names, extra: frozenset[str
     metadata = reader.mapping(raw.get("metadata"), "`metadata`", line)
     rephrase = reader.flag(metadata, "rephrase", False) or reader.flag(raw, "rephrase", False)
     interruptible = reader.flag(metadata, "interruptible", True) and reader.flag(raw, "interruptible", True)
-    if rephrase:
-        reader.warn("rephrase", f"{name!r} asks to be rephrased; it is said as written for now.", "", line)
     channel = reader.text(raw, "channel", "`channel`") or None
     return Variant(template, condition, channel, interruptible, rephrase)
 

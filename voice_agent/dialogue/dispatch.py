@@ -18,6 +18,8 @@ from typing import Any
 
 from voice_agent.dialogue.cancellation import CancelReason, CancelToken, TurnCancelled, WorkCancelledItself, race
 from voice_agent.dialogue.events import EventLog, to_json
+from voice_agent.dialogue.hook_runner import HookFailed, HookRunner
+from voice_agent.dialogue.hooks import Point, ToolCallPayload, ToolResultPayload
 from voice_agent.dialogue.memory import Memory, MemoryHandle
 from voice_agent.dialogue.project import Skill
 from voice_agent.dialogue.tools import ArgumentsRefused, Tool, ToolContext, ToolResult
@@ -46,8 +48,8 @@ class Limits:
 class Dispatcher:
     """Runs tools for one conversation."""
 
-    def __init__(self, memory: Memory, events: EventLog, limits: Limits) -> None:
-        self._memory, self._events, self._limits = memory, events, limits
+    def __init__(self, memory: Memory, events: EventLog, limits: Limits, hooks: HookRunner) -> None:
+        self._memory, self._events, self._limits, self._hooks = memory, events, limits, hooks
 
     async def run(
         self, tool: Tool, arguments: Mapping[str, Any], *, skill: Skill, step: str, activation: int, cancel: CancelToken
@@ -62,6 +64,11 @@ class Dispatcher:
         Raises:
             TurnCancelled: The turn was cancelled and the tool did not return inside the grace.
         """
+        try:
+            arguments = await self._asked(tool, arguments, skill, cancel)
+        except HookFailed as fault:
+            outcome = Outcome(False, _error(f"Not executed: {fault}."))
+            return self._record(tool, to_json(arguments), outcome)
         arguments_json = to_json(arguments)
         try:
             checked = tool.validate(arguments)
@@ -73,7 +80,34 @@ class Dispatcher:
             key = self._key(skill.id, step, activation, arguments_json)
             checked[tool.takes_context] = ToolContext(handle, own, self._events.conversation_id, key)
         outcome = await self._race(tool, checked, own, handle, cancel)
-        return self._record(tool, arguments_json, outcome)
+        return self._record(tool, arguments_json, await self._answered(tool, arguments, outcome, skill))
+
+    async def _asked(
+        self, tool: Tool, arguments: Mapping[str, Any], skill: Skill, cancel: CancelToken
+    ) -> Mapping[str, Any]:
+        """Return the arguments as the project's hooks leave them."""
+        if not self._hooks.watches(Point.TOOL_CALL):
+            return arguments
+        given = ToolCallPayload(tool.name, dict(arguments), skill.id)
+        return (await self._hooks.run(Point.TOOL_CALL, given, cancel)).arguments
+
+    async def _answered(self, tool: Tool, arguments: Mapping[str, Any], outcome: Outcome, skill: Skill) -> Outcome:
+        """Return the outcome as the project's hooks leave it.
+
+        The tool has run and must be recorded, so nothing interrupts this but its own limit; what a
+        hook was to keep back stays back when the hook breaks.
+        """
+        if not self._hooks.watches(Point.TOOL_RESULT):
+            return outcome
+        given = ToolResultPayload(tool.name, dict(arguments), json.loads(outcome.json), outcome.success, skill.id)
+        try:
+            changed = await self._hooks.run(Point.TOOL_RESULT, given)
+        except HookFailed:
+            return Outcome(outcome.success, _error("It has run; its result cannot be shown. Do not run it again."))
+        except asyncio.CancelledError:
+            self._record(tool, to_json(arguments), Outcome(outcome.success, _error("It has run.")))
+            raise
+        return Outcome(changed.success, to_json(changed.result))
 
     async def _race(
         self, tool: Tool, arguments: dict[str, Any], own: CancelToken, handle: MemoryHandle, cancel: CancelToken

@@ -12,7 +12,9 @@ from voice_agent.dialogue.cancellation import race
 from voice_agent.dialogue.core import Core
 from voice_agent.dialogue.dispatch import Outcome, record_tool
 from voice_agent.dialogue.events import to_json
-from voice_agent.dialogue.knowledge import ScoredPassage
+from voice_agent.dialogue.hook_runner import HookFailed
+from voice_agent.dialogue.hooks import KnowledgeQueryPayload, KnowledgeResultsPayload, Point
+from voice_agent.dialogue.knowledge import Passage, ScoredPassage
 from voice_agent.dialogue.memory import Field, MemoryRefused, Writer, coerce
 from voice_agent.dialogue.model_call import ModelReply
 from voice_agent.dialogue.offer import Offer, routable
@@ -77,6 +79,8 @@ class FrameworkCalls:
         allowed = routable(self._core.project, self._core.state)
         if id not in allowed:
             raise Refused(f"There is no skill {id!r} to start now. Available: {', '.join(allowed) or 'none'}.")
+        self._steps.ending.stay()
+        top = self._core.state.top
         named = top is not None and not top.cursors and id in mentions(top.skill.prose)["skill"]
         try:
             self._router.start(turn, allowed[id], returns=named)
@@ -128,6 +132,9 @@ class FrameworkCalls:
         others = [call.name for call in reply.calls if ft.ALIASES.get(call.name, call.name) != ft.COMPLETE]
         if any(name not in ft.FRAMEWORK_TOOLS or name == ft.SEARCH_KNOWLEDGE for name in others):
             raise Refused("Use the results first, then call complete in a response of its own.")
+        condition = top.skill.complete_when
+        if top.skill.criteria and condition is not None and not condition.holds(self._core.state.memory.read):
+            raise Refused("The skill is not done: what it has to reach has not been reached yet.")
         if reply.text.strip():
             turn.answer_due = False
         self._router.finish(turn, top)
@@ -138,6 +145,9 @@ class FrameworkCalls:
         if top is None:
             raise Refused("No skill is active.")
         self._router.cancel(turn, top, reason="caller")
+        turn.answer_due = False
+        if self._core.state.farewell is not None:
+            return OK
         if not reply.text.strip() and self._core.state.question is None:
             self._core.say(turn, "utter_skill_cancelled", top.skill.id)
         turn.answer_due = False
@@ -148,23 +158,36 @@ class FrameworkCalls:
         return OK
 
     async def _hang_up(self, turn: Turn, offer: Offer, arguments: dict[str, Any], reply: ModelReply) -> Reply:
-        if not reply.text.strip():
+        state = self._core.state
+        if state.farewell is not None:
+            # Saying goodbye once more is answer enough to whatever was to be asked before the end.
+            state.farewell = []
+        elif not reply.text.strip() and self._steps.ending.says_goodbye:
             self._core.say(turn, "utter_hangup_goodbye")
-        self._steps.hang_up(turn)
-        return Reply(ended=True)
+        return Reply(ended=self._steps.ending.end(turn))
 
     async def _search_knowledge(self, turn: Turn, offer: Offer, arguments: dict[str, Any], reply: ModelReply) -> Reply:
-        query = str(arguments.get("query") or turn.utterance)
+        hooks = self._core.hooks
+        given = KnowledgeQueryPayload(str(arguments.get("query") or turn.utterance))
+        try:
+            query = (await hooks.run(Point.KNOWLEDGE_QUERY, given, turn.cancel)).query
+            passages = await self._passages(turn, query)
+            results = await hooks.run(Point.KNOWLEDGE_RESULTS, KnowledgeResultsPayload(query, passages), turn.cancel)
+        except HookFailed as fault:
+            raise Refused(f"Nothing was searched: {fault}.") from fault
+        turn.searched, turn.answer_due = True, True
+        sources = [passage.source for passage in results.passages]
+        self._core.events.append("knowledge_searched", {"query": query, "sources": sources})
+        return Reply(to_json({"passages": [{"title": p.title, "text": p.text} for p in results.passages]}))
+
+    async def _passages(self, turn: Turn, query: str) -> tuple[Passage, ...]:
         top = self._core.state.top
         found: list[ScoredPassage] = []
         for index in ((top.skill.knowledge if top else None), self._core.project.knowledge):
             if index is not None and len(found) < MAX_PASSAGES:
                 search = index.search(query, limit=MAX_PASSAGES - len(found))
                 found += (await race(search, turn.cancel, name="knowledge search")).value
-        turn.searched, turn.answer_due = True, True
-        self._core.events.append("knowledge_searched", {"query": query, "sources": [s.passage.source for s in found]})
-        passages = [{"title": s.passage.title, "text": s.passage.text} for s in found]
-        return Reply(to_json({"passages": passages}))
+        return tuple(scored.passage for scored in found)
 
     async def _cannot_help(self, turn: Turn, offer: Offer, arguments: dict[str, Any], reply: ModelReply) -> Reply:
         state = self._core.state

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from voice_agent.dialogue.events import payload_of
+from voice_agent.dialogue.prompt_sections import message_tokens
 from voice_agent.dialogue.turn import cut
 from voice_agent.llm.protocol import Message, ToolCall
 
@@ -16,8 +17,12 @@ MAX_USER_CHARS = 8000
 HIDDEN_TOOLS = frozenset(("listen", "hangup"))
 
 
-def history(events: Sequence[Mapping[str, Any]], session_id: str, *, before_turn: str) -> list[Message]:
-    """Return the messages of this session before turn ``before_turn``, oldest first, at most `MAX_MESSAGES`.
+def history(
+    events: Sequence[Mapping[str, Any]], session_id: str, *, before_turn: str, max_tokens: int = 1_000_000
+) -> tuple[list[Message], bool]:
+    """Return the messages of this session before turn ``before_turn``, oldest first, and whether any were left out.
+
+    At most `MAX_MESSAGES`, and about ``max_tokens``.
 
     Only what was heard of a reply is in it. A call and its result always come together. A turn
     that was superseded before anything of it was heard is left out: its words came again.
@@ -38,11 +43,13 @@ def history(events: Sequence[Mapping[str, Any]], session_id: str, *, before_turn
         elif kind == "tool_executed" and payload.get("tool") not in HIDDEN_TOOLS:
             groups.append(_tool_pair(event, payload))
     kept: list[Message] = []
+    tokens = 0
     for group in reversed(groups):
-        if len(kept) + len(group) > MAX_MESSAGES:
-            break
+        tokens += sum(map(message_tokens, group))
+        if len(kept) + len(group) > MAX_MESSAGES or tokens > max_tokens:
+            return kept, True
         kept = group + kept
-    return kept
+    return kept, len(events) >= MAX_RECORDS
 
 
 def _tool_pair(event: Mapping[str, Any], payload: Mapping[str, Any]) -> list[Message]:

@@ -7,8 +7,10 @@ from collections.abc import Mapping
 from voice_agent.diagnostics import Problem, Severity, did_you_mean
 from voice_agent.dialogue.blocks import ActionStep, Block, CallStep, CollectStep, LinkStep, Step, ToolStep
 from voice_agent.dialogue.framework_tools import FRAMEWORK_TOOLS
+from voice_agent.dialogue.memory import PROJECT
 from voice_agent.dialogue.project import SESSION_START, Project, Skill
 from voice_agent.dialogue.skill_file import SkillFile, mentions
+from voice_agent.dialogue.tools import Tool
 
 
 def check_project(project: Project, files: Mapping[str, SkillFile], problems: list[Problem]) -> None:
@@ -33,6 +35,8 @@ class _SkillChecker:
                 self._report("skill.tool_is_skill", f"The tool {name!r} has the name of a skill.", "Rename it.", 1)
             if name in FRAMEWORK_TOOLS:
                 self._report("skill.tool_is_builtin", f"The tool {name!r} has a built-in tool's name.", "Rename it.", 1)
+        for tool in skill.tools.values():
+            self._writes(tool)
         for name, constraint in skill.constraints.items():
             line = file.constraint_lines[name]
             self._tool(name, "tool_constraints", line, builtin=True)
@@ -56,6 +60,15 @@ class _SkillChecker:
             self._report("skill.unreachable_block", message, "Name the others with `call`.", 1, Severity.WARNING)
         if skill.id == SESSION_START and skill.path.is_relative_to(self.project.root):
             self._greets()
+
+    def _writes(self, tool: Tool) -> None:
+        """Report fields that a tool writes by a literal name and nobody declares where the tool can see them."""
+        for field, line in tool.writes:
+            if self.project.schema.resolve(field, self.skill.id) is None:
+                near = self.project.schema.suggestion(field, (self.skill.id, PROJECT))
+                message = f"The tool {tool.name!r} writes {field!r}, which skill {self.skill.id!r} does not declare."
+                remedy = near or "Declare it in the skill's memory.yml or in the root's."
+                self.problems.append(Problem("undeclared_memory_write", message, remedy, tool.path, line))
 
     def _step(self, block: Block, step: Step) -> None:
         if isinstance(step, ActionStep):

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from voice_agent.diagnostics import Problem, Severity, did_you_mean
 from voice_agent.dialogue.consequences import without_consequences
 from voice_agent.dialogue.declarations import read_memory, read_responses
+from voice_agent.dialogue.endpoints import read_endpoints
 from voice_agent.dialogue.flow_checks import check_flow
+from voice_agent.dialogue.hook_loading import load_hooks
+from voice_agent.dialogue.hook_runner import HookSet
 from voice_agent.dialogue.knowledge import WordIndex, read_references
 from voice_agent.dialogue.linking import check_project
 from voice_agent.dialogue.memory import PROJECT, Field, Schema
 from voice_agent.dialogue.names import Names
-from voice_agent.dialogue.project import LIFECYCLE, UNSUPPORTED, Project, Skill
+from voice_agent.dialogue.project import LIFECYCLE, UNSUPPORTED, Constraint, Project, Skill
 from voice_agent.dialogue.responses import Response, Responses
 from voice_agent.dialogue.skill_file import SkillFile, read_skill
 from voice_agent.dialogue.tool_loading import load_tool_folder, project_imports
@@ -21,14 +26,9 @@ from voice_agent.dialogue.tools import Tool
 from voice_agent.yaml_source import Reader, read_file
 
 LIFECYCLE_FOLDER = Path(__file__).parent / "lifecycle"
+_NOTHING = Constraint()
 ENGINE_PLACEHOLDERS = frozenset({"skill_name"})
 """Placeholders of packaged responses that the engine fills by itself."""
-
-_NOT_ACTED_ON = {
-    "hooks.py": "Hooks are not run yet.",
-    "hooks": "Hooks are not run yet.",
-    "endpoints.yml": "Its stores, brokers and model groups are not acted on yet.",
-}
 
 
 class ProjectLoader:
@@ -51,16 +51,15 @@ class ProjectLoader:
         if not any(folder.is_relative_to(root) for folder in self.folders.values()):
             remedy = "Add skills/<name>/skill.md."
             self._problem("project.no_skills", f"{root} has no skills.", remedy, root / "skills")
-        for name, message in _NOT_ACTED_ON.items():
-            if (root / name).exists():
-                self._problem("project.unused", message, "", root / name, Severity.WARNING)
         schema = Schema(self._memory())
-        shared, local = self._tools()
+        shared, local, hooks = self._code()
         files = {skill: f for skill, folder in self.folders.items() if (f := self._skill_file(skill, folder, schema))}
         responses = self._responses(schema)
         skills = {id: self._skill(id, file, schema, shared, local[id]) for id, file in files.items()}
         references = read_references(root / "references", root)
-        project = Project(root, skills, schema, responses, WordIndex(references) if references else None)
+        endpoints = read_endpoints(root / "endpoints.yml", self.problems, os.environ)
+        index = WordIndex(references) if references else None
+        project = Project(root, skills, schema, responses, index, hooks, endpoints)
         check_project(project, files, self.problems)
         return project
 
@@ -108,11 +107,12 @@ class ProjectLoader:
         names = Names(skill, schema, Reader(path, self.problems, "responses"))
         return read_responses(source.value, names, extra=ENGINE_PLACEHOLDERS)
 
-    def _tools(self) -> tuple[dict[str, Tool], dict[str, dict[str, Tool]]]:
+    def _code(self) -> tuple[dict[str, Tool], dict[str, dict[str, Tool]], HookSet]:
         with project_imports(self.root):
             shared = load_tool_folder(self.root, self.problems, single_file=False)
             local = {skill: load_tool_folder(folder, self.problems) for skill, folder in self.folders.items()}
-        return shared, local
+            hooks = load_hooks(self.root, self.problems)
+        return shared, local, hooks
 
     def _skill_file(self, skill: str, folder: Path, schema: Schema) -> SkillFile | None:
         path = folder / "skill.md"
@@ -152,7 +152,12 @@ class ProjectLoader:
             triggers=tuple(trigger for trigger, _ in file.triggers),
             prose=file.prose,
             blocks=file.blocks,
-            tools={**self._imported(file, shared, local), **local},
+            criteria=file.criteria,
+            tools={
+                name: replace(tool, interruptible=tool.interruptible and constraint.interruptible)
+                for name, tool in {**self._imported(file, shared, local), **local}.items()
+                if (constraint := file.constraints.get(name, _NOTHING))
+            },
             fields=tuple(schema.of(id)),
             menu=not managed,
             lifecycle=lifecycle,

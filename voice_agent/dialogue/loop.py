@@ -17,9 +17,11 @@ from voice_agent.dialogue.calls import After, CallRunner
 from voice_agent.dialogue.cancellation import TurnCancelled
 from voice_agent.dialogue.core import Core
 from voice_agent.dialogue.history import MAX_RECORDS
-from voice_agent.dialogue.model_call import ModelReply, call_model
+from voice_agent.dialogue.hooks import RetryModel
+from voice_agent.dialogue.model_call import SET_FIELDS, TURN, ModelReply
 from voice_agent.dialogue.offer import build_offer, fill_offer
 from voice_agent.dialogue.prompt import PromptBuilder
+from voice_agent.dialogue.prompt_sections import Prompt
 from voice_agent.dialogue.routing import Router
 from voice_agent.dialogue.stepper import StepBudgetExceeded
 from voice_agent.dialogue.steps import Next, StepRunner
@@ -29,6 +31,8 @@ from voice_agent.llm.protocol import LanguageModel, Message, ModelError
 log = logging.getLogger(__name__)
 
 MAX_EMPTY_REPLIES = 2
+MAX_RETRIES = 2
+"""How often hooks may refuse the replies of one turn."""
 
 
 class RuntimeLoop:
@@ -52,6 +56,7 @@ class RuntimeLoop:
         Raises:
             TurnCancelled: The turn was cancelled. What was done stays done and recorded.
         """
+        self._core.speaker.attach(turn)
         try:
             if prepare is not None:
                 prepare(turn)
@@ -66,6 +71,7 @@ class RuntimeLoop:
                 self.router.drop(top, reason="step budget exceeded")
         except Exception as fault:  # noqa: BLE001 - a caller never hears an exception
             self._fail(turn, fault)
+        await self._core.speaker.flush(turn)
 
     def _fail(self, turn: Turn, fault: Exception) -> None:
         turn.error = f"{type(fault).__name__}: {fault}"
@@ -90,24 +96,26 @@ class RuntimeLoop:
             elif await self._think(turn):
                 return
 
-    async def _ask(self, turn: Turn, *, fill: bool) -> tuple[ModelReply, After]:
-        """Call the model and run what it asks for."""
+    def preview(self, turn: Turn, *, fill: bool = False) -> Prompt:
+        """Return the prompt of the next model call of ``turn``; changes nothing."""
         state = self._core.state
         offer = fill_offer(state, turn) if fill else build_offer(self._core.project, state, turn)
-        request = self._prompts.build(
-            state,
-            turn,
-            offer,
-            self._core.events.recent(MAX_RECORDS),
-            voice=self._core.voice,
-            now=self._now(),
-            fill=fill,
-        )
+        events = self._core.events.recent(MAX_RECORDS)
+        return self._prompts.build(state, turn, offer, events, voice=self._core.voice, now=self._now(), fill=fill)
+
+    async def _ask(self, turn: Turn, *, fill: bool) -> tuple[ModelReply, After]:
+        """Call the model and run what it asks for."""
+        prompt = self.preview(turn, fill=fill)
         turn.considered, turn.fill_due = True, False
-        reply = await call_model(self._model, request, turn, speak=not fill)
+        await self._core.speaker.flush(turn)
+        purpose = SET_FIELDS if fill else TURN
+        reply = await self._core.models.call(
+            self._model, prompt.request, turn, purpose=purpose, sections=prompt.sections
+        )
+        turn.correction = ""
         if not reply.calls:
             return reply, After.GO_ON
-        return reply, await self._calls.run(turn, offer, reply)
+        return reply, await self._calls.run(turn, prompt.offer, reply)
 
     async def _fill(self, turn: Turn) -> None:
         """Let the model read field values out of what started the skill; nothing else comes of it.
@@ -117,14 +125,17 @@ class RuntimeLoop:
         due, before = turn.answer_due, len(turn.scratch)
         try:
             await self._ask(turn, fill=True)
-        except ModelError as fault:
+        except (ModelError, RetryModel) as fault:
             log.warning("the fields of a new skill were not filled: %s", fault)
         turn.answer_due = due
         del turn.scratch[before:]
 
     async def _think(self, turn: Turn) -> bool:
         """One model call and its consequences. Returns whether the turn waits now."""
-        reply, after = await self._ask(turn, fill=False)
+        try:
+            reply, after = await self._ask(turn, fill=False)
+        except RetryModel as fault:
+            return self._retry(turn, fault)
         if after is After.STUCK:
             log.warning("turn %s: the model repeats the same call", turn.id)
             self._give_up(turn)
@@ -142,6 +153,16 @@ class RuntimeLoop:
             return False
         turn.scratch.append(Message("assistant", reply.text.strip()))
         return self._after_text(turn)
+
+    def _retry(self, turn: Turn, fault: RetryModel) -> bool:
+        """A hook wants another reply. Returns whether the turn gives up and waits."""
+        turn.retries += 1
+        turn.answer_due, turn.correction = True, fault.feedback
+        if turn.retries <= MAX_RETRIES:
+            return False
+        log.warning("turn %s: hooks refused %d replies", turn.id, turn.retries)
+        self._give_up(turn)
+        return True
 
     def _after_text(self, turn: Turn) -> bool:
         """The model has spoken and asked for nothing. Returns whether the turn waits now."""

@@ -34,6 +34,7 @@ class Writer(Enum):
     STEP = "step"
     SEED = "seed"
     ENGINE = "engine"
+    HOOK = "hook"
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,15 +241,15 @@ class Memory:
 
 
 class MemoryHandle:
-    """What a tool sees of memory: bare names, its skill's first, then the project's.
+    """What a tool or a hook sees of memory: bare names, the skill's first, then the project's.
 
-    Closed when the tool has ended; a tool that outlived its grace window cannot write any more.
+    Closed when its user has ended; a tool that outlived its grace window cannot write any more.
     """
 
-    __slots__ = ("_closed", "_memory", "_skill")
+    __slots__ = ("_closed", "_memory", "_skill", "_writer")
 
-    def __init__(self, memory: Memory, skill: str | None) -> None:
-        self._memory, self._skill, self._closed = memory, skill, False
+    def __init__(self, memory: Memory, skill: str | None, writer: Writer = Writer.TOOL) -> None:
+        self._memory, self._skill, self._writer, self._closed = memory, skill, writer, False
 
     def _field(self, name: str) -> Field:
         declared = self._memory.schema.resolve(name, self._skill)
@@ -274,8 +275,9 @@ class MemoryHandle:
             MemoryRefused: Not declared, of another type, locked, or the tool is past its time.
         """
         if self._closed:
-            raise MemoryRefused(f"The tool had already ended when it wrote {name!r}.")
-        self._memory.write(self._field(name), value, Writer.TOOL)
+            why = "A hook that observes" if self._writer is Writer.HOOK else "A tool that has ended"
+            raise MemoryRefused(f"{why} cannot write {name!r}.")
+        self._memory.write(self._field(name), value, self._writer)
 
     def close(self) -> None:
         self._closed = True

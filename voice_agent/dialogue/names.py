@@ -8,7 +8,7 @@ from voice_agent.diagnostics import did_you_mean
 from voice_agent.dialogue.blocks import Paragraph
 from voice_agent.dialogue.conditions import Condition, ConditionSyntaxError, Reference, parse_condition
 from voice_agent.dialogue.memory import PROJECT, Field, Schema
-from voice_agent.yaml_source import Reader
+from voice_agent.yaml_source import LocatedMap, Reader
 
 
 class Names:
@@ -33,6 +33,20 @@ class Names:
             self.known(reference, line, f"The condition {condition.source!r}") for reference in condition.references
         ]
         return condition if all(known) else None
+
+    def completion(self, parent: LocatedMap) -> tuple[Condition | None, tuple[str, ...]]:
+        """Return the condition and the criteria of ``complete_when``: a condition alone, or a mapping of both."""
+        value, line = parent.get("complete_when"), parent.key_lines.get("complete_when")
+        criteria: tuple[str, ...] = ()
+        if isinstance(value, LocatedMap):
+            self.reader.unknown(value, ["condition", "criteria"], "`complete_when`", strict=True)
+            given = value.get("criteria")
+            if isinstance(given, str):
+                criteria = (given.strip(),)
+            else:
+                criteria = tuple(str(item) for item, _ in self.reader.items(given, "`criteria`", line))
+            value = value.get("condition")
+        return (None if value is None else self.condition(value, line)), criteria
 
     def known(self, reference: Reference, line: int | None, where: str) -> bool:
         """Report a reference to memory that is not declared, or that this skill may not read."""

@@ -103,26 +103,28 @@ def build_offer(project: Project, state: DialogueState, turn: Turn) -> Offer:
         schema = {name: ft.field_schema(f) for name, f in fields.items()}
         specs.append(ft.spec(ft.SET_FIELDS, schema, description=_override(skill, ft.SET_FIELDS)))
     if confirming:
-        specs += [ft.spec(ft.CONFIRM), ft.spec(ft.DENY)]
+        specs += [ft.spec(name, description=_override(skill, name)) for name in (ft.CONFIRM, ft.DENY)]
     if top is not None and not in_block:
         if top.skill.blocks:
-            specs.append(ft.choice(ft.RUN_BLOCK, "block", top.skill.blocks))
+            specs.append(ft.choice(ft.RUN_BLOCK, "block", top.skill.blocks, _override(skill, ft.RUN_BLOCK)))
         specs.append(ft.spec(ft.COMPLETE, description=_override(top.skill, ft.COMPLETE)))
-    if top is not None and not top.skill.lifecycle:
+    if top is not None and (not top.skill.lifecycle or fields):
         specs.append(ft.spec(ft.CANCEL_SKILL, description=_override(top.skill, ft.CANCEL_SKILL)))
     for name, tool in tools.items():
         description = top.skill.constraint(name).description if top else ""
         specs.append(ToolSpec(name, description or tool.description, tool.parameters))
     if knowledge:
         query = {"query": {"type": "string", "description": "The question in full words."}}
-        specs.append(ft.spec(ft.SEARCH_KNOWLEDGE, query, required=["query"]))
+        description = _override(skill, ft.SEARCH_KNOWLEDGE)
+        specs.append(ft.spec(ft.SEARCH_KNOWLEDGE, query, required=["query"], description=description))
     if not knowledge or turn.searched:
         # With something to search, giving up comes after searching.
-        specs.append(ft.spec(ft.CANNOT_HELP, {"reason": {"type": "string"}}))
-    specs += [ft.spec(ft.LISTEN), ft.spec(ft.HANG_UP, description=_override(skill, ft.HANG_UP))]
+        reason = {"reason": {"type": "string"}}
+        specs.append(ft.spec(ft.CANNOT_HELP, reason, description=_override(skill, ft.CANNOT_HELP)))
+    specs += [ft.spec(name, description=_override(skill, name)) for name in (ft.LISTEN, ft.HANG_UP)]
     scope = Scope(
         utterance=turn.utterance,
-        skills=tuple(SkillCard(s.id, s.description, s.examples) for s in skills.values()),
+        skills=tuple(SkillCard(s.id, s.description, s.examples, s.name) for s in skills.values()),
         active_skill=top.skill.id if top else None,
         fields=_cards(fields, asked),
         confirming=confirming,

@@ -6,8 +6,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from voice_agent.dialogue.blocks import Block, Paragraph
+from voice_agent.dialogue.blocks import Block, CollectStep, InstructionsStep, Paragraph, SetMemoryStep, ToolStep
 from voice_agent.dialogue.conditions import Condition
+from voice_agent.dialogue.endpoints import Endpoints
+from voice_agent.dialogue.hook_runner import HookSet
 from voice_agent.dialogue.knowledge import KnowledgeIndex
 from voice_agent.dialogue.memory import Field, Schema
 from voice_agent.dialogue.responses import Responses
@@ -17,7 +19,8 @@ SESSION_START = "default_session_start"
 COMPLETED = "default_completed"
 UNSUPPORTED = "default_unsupported_request_handler"
 SILENCE = "default_silence_check_in"
-LIFECYCLE = frozenset({SESSION_START, COMPLETED, UNSUPPORTED, SILENCE})
+SATISFACTION = "default_customer_satisfaction"
+LIFECYCLE = frozenset({SESSION_START, COMPLETED, UNSUPPORTED, SILENCE, SATISFACTION})
 """Skills the engine starts by itself. A project overrides one with a folder of the same name."""
 
 
@@ -37,6 +40,7 @@ class Constraint:
     confirmation: Confirmation | None = None
     on_success: str | None = None
     description: str = ""
+    interruptible: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +60,7 @@ class Skill:
         menu: Whether the model may choose it.
         lifecycle: The engine starts it; it never triggers "anything else?".
         path: Its skill.md.
+        criteria: What must be true, in words the model judges by, before it may call the skill complete.
         knowledge: Search over its own references, if it has any.
     """
 
@@ -66,6 +71,7 @@ class Skill:
     examples: tuple[str, ...] = ()
     requires: Condition | None = None
     complete_when: Condition | None = None
+    criteria: tuple[str, ...] = ()
     constraints: Mapping[str, Constraint] = field(default_factory=dict)
     triggers: tuple[Trigger, ...] = ()
     prose: tuple[Paragraph, ...] = ()
@@ -94,6 +100,29 @@ class Skill:
 _NO_CONSTRAINT = Constraint()
 
 
+def reads_before_asking(block: Block, skill: Skill) -> bool:
+    """Return whether ``block`` uses a field that the caller's words may fill before its first question."""
+    fillable = set(skill.fillable)
+    for step in block.steps:
+        references = {declared.reference for declared in fillable}
+        if isinstance(step, CollectStep | InstructionsStep):
+            return False
+        conditions = [branch.condition for branch in step.next]
+        if any(condition is not None and references & set(condition.references) for condition in conditions):
+            return True
+        if isinstance(step, ToolStep):
+            tool = skill.tools.get(step.tool)
+            given = {value for value in step.arguments.values() if isinstance(value, Field)}
+            bare = set(tool.parameter_names if tool else ()) - step.arguments.keys()
+            if given & fillable or any(declared.name in bare for declared in fillable):
+                return True
+            written = {name for name, _ in tool.writes} if tool else set()
+            fillable = {declared for declared in fillable if declared.name not in written}
+        elif isinstance(step, SetMemoryStep):
+            fillable -= {declared for declared, _ in step.values}
+    return False
+
+
 @dataclass(frozen=True, slots=True)
 class Project:
     root: Path
@@ -101,6 +130,8 @@ class Project:
     schema: Schema
     responses: Responses
     knowledge: KnowledgeIndex | None = None
+    hooks: HookSet = field(default_factory=HookSet)
+    endpoints: Endpoints = field(default_factory=Endpoints)
 
     def menu(self) -> Iterable[Skill]:
         return (skill for skill in self.skills.values() if skill.menu)

@@ -7,7 +7,7 @@ from voice_agent.dialogue.events import to_json
 from voice_agent.dialogue.routing import Router, spoken_name
 from voice_agent.dialogue.state import Frame, PendingCall, ResumeOffer
 from voice_agent.dialogue.stepper import done
-from voice_agent.dialogue.steps import StepRunner
+from voice_agent.dialogue.steps import StepRunner, call_in_words
 from voice_agent.dialogue.turn import Turn
 
 
@@ -22,7 +22,9 @@ class Questions:
             self._core.say(turn, "utter_resume_offer", top.skill.id, {"skill_name": spoken_name(top.skill)})
         elif isinstance(question, PendingCall) and top is not None:
             confirmation = top.skill.constraint(question.tool).confirmation
-            self._core.say(turn, (confirmation.ask if confirmation else None) or "utter_confirm", top.skill.id)
+            ask = confirmation.ask if confirmation else None
+            about = "" if ask else call_in_words(top.skill, question.tool, question.arguments)
+            self._core.say(turn, ask or "utter_confirm", top.skill.id, about=about)
 
     async def yes(self, turn: Turn) -> str:
         """The caller agreed. The record of a held call is consumed before it runs: never twice.
@@ -69,7 +71,8 @@ class Questions:
         if isinstance(question, ResumeOffer):
             if frame is not None:
                 self._router.drop(frame, reason="not resumed")
-            if not worded:
+            # What was interrupted before that may go on as well; one question at a time.
+            if not self._router.offer_resume(turn) and not worded:
                 self._core.say(turn, "utter_resume_declined")
             return to_json({"ok": True})
         if question is None or frame is None:
@@ -79,8 +82,9 @@ class Questions:
             frame.cursor.declined = True
         if not worded:
             confirmation = frame.skill.constraint(question.tool).confirmation
-            denied = (confirmation.denied if confirmation else None) or "utter_confirm_denied"
-            self._core.say(turn, denied, frame.skill.id)
+            denied = confirmation.denied if confirmation else None
+            about = "" if denied else call_in_words(frame.skill, question.tool, question.arguments)
+            self._core.say(turn, denied or "utter_confirm_denied", frame.skill.id, about=about)
         return to_json({"ok": True, "executed": False})
 
     def _resolved(self, question: PendingCall, *, confirmed: bool, reason: str) -> None:

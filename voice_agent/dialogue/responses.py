@@ -40,7 +40,13 @@ class Template:
 
     def render(self, lookup: Lookup) -> str:
         """Fill the placeholders; an unset one becomes empty and is logged."""
-        return "".join(part if isinstance(part, str) else _spoken(part, lookup) for part in self.parts)
+        return self.fill(lookup)[0]
+
+    def fill(self, lookup: Lookup) -> tuple[str, tuple[str, ...]]:
+        """Return the text, and the values that were filled in."""
+        pieces = [part if isinstance(part, str) else _spoken(part, lookup) for part in self.parts]
+        filled = zip(self.parts, pieces, strict=True)
+        return "".join(pieces), tuple(piece for part, piece in filled if isinstance(part, Reference) and piece)
 
 
 def parse_template(text: str) -> Template:
@@ -120,11 +126,22 @@ def _holds(condition: Condition, read: Read) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Wording:
-    """A response ready to be said."""
+    """A message ready to be said.
+
+    Attributes:
+        name: Of the response; empty for a model's own words.
+        rephrase: A model may reword it, as long as every one of ``values`` stays as it is.
+        about: What the rewording should be about, where the text alone does not say it.
+        template: The text before its placeholders were filled.
+    """
 
     name: str
     text: str
     interruptible: bool = True
+    rephrase: bool = False
+    values: tuple[str, ...] = ()
+    about: str = ""
+    template: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +151,11 @@ class Responses:
     packaged: Mapping[str, Response] = field(default_factory=dict)
     root: Mapping[str, Response] = field(default_factory=dict)
     by_skill: Mapping[str, Mapping[str, Response]] = field(default_factory=dict)
+
+    @property
+    def own(self) -> Sequence[Mapping[str, Response]]:
+        """The project's own responses, by file."""
+        return (self.root, *self.by_skill.values())
 
     def find(self, name: str, skill: str | None) -> Response | None:
         own = self.by_skill.get(skill, {}).get(name) if skill else None

@@ -124,16 +124,24 @@ class Router:
         top = state.top
         if top is None:
             # A caller who is still owed an answer is not asked what else they want.
-            if ask_for_more and not ended.skill.lifecycle and turn.considered:
+            if ask_for_more and not ended.skill.lifecycle and turn.considered and state.farewell is None:
                 self.start(turn, self._core.project.skills[COMPLETED])
         elif ended.returns and not ended.skill.lifecycle:
             self._after_call(turn, top)
             if not top.cursors:
                 turn.answer_due = True
-        elif top.interrupted and not ended.skill.lifecycle:
-            self._core.say(turn, "utter_resume_offer", top.skill.id, {"skill_name": spoken_name(top.skill)})
-            state.question = ResumeOffer(top.skill.id, turn.number)
-            turn.answer_due = False
+        elif not ended.skill.lifecycle:
+            self.offer_resume(turn)
+
+    def offer_resume(self, turn: Turn) -> bool:
+        """Ask whether to go on with the skill on top, if it was interrupted. Returns whether that was asked."""
+        top = self._core.state.top
+        if top is None or not top.interrupted:
+            return False
+        self._core.say(turn, "utter_resume_offer", top.skill.id, {"skill_name": spoken_name(top.skill)})
+        self._core.state.question = ResumeOffer(top.skill.id, turn.number)
+        turn.answer_due = False
+        return True
 
     def resume_accepted(self, frame: Frame) -> None:
         frame.interrupted = False

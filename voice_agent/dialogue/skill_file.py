@@ -11,6 +11,7 @@ from voice_agent.diagnostics import Problem
 from voice_agent.dialogue.block_file import BlockReader
 from voice_agent.dialogue.blocks import Block, Paragraph
 from voice_agent.dialogue.conditions import Condition
+from voice_agent.dialogue.framework_tools import ALIASES
 from voice_agent.dialogue.names import Names, paragraphs
 from voice_agent.dialogue.project import Confirmation, Constraint, Trigger
 from voice_agent.yaml_source import LocatedMap, Reader, YamlFile
@@ -39,6 +40,7 @@ class SkillFile:
     examples: tuple[str, ...] = ()
     requires: Condition | None = None
     complete_when: Condition | None = None
+    criteria: tuple[str, ...] = ()
     imports: dict[str, int] = field(default_factory=dict)
     constraints: dict[str, Constraint] = field(default_factory=dict)
     constraint_lines: dict[str, int] = field(default_factory=dict)
@@ -80,19 +82,12 @@ def _front_matter(skill: SkillFile, top: LocatedMap, names: Names) -> None:
     skill.examples = tuple(str(v) for v, _ in reader.items(top.get("examples"), "`examples`"))
     if "requires" in top:
         skill.requires = names.condition(top["requires"], top.key_lines["requires"])
-    if "complete_when" in top:
-        value, line = top["complete_when"], top.key_lines["complete_when"]
-        if isinstance(value, LocatedMap):
-            reader.unknown(value, ["condition", "criteria"], "`complete_when`", strict=True)
-            if "criteria" in value:
-                reader.warn("unused", "`complete_when.criteria` is not acted on.", "", value.key_lines["criteria"])
-            value = value.get("condition")
-        if value is not None:
-            skill.complete_when = names.condition(value, line)
+    skill.complete_when, skill.criteria = names.completion(top)
     for item, line in reader.items(top.get("import_tools"), "`import_tools`"):
         skill.imports[str(item)] = line
     for item, line in reader.items(top.get("tool_constraints"), "`tool_constraints`"):
-        for tool, value in reader.mapping(item, "A tool constraint", line).items():
+        for name, value in reader.mapping(item, "A tool constraint", line).items():
+            tool = ALIASES.get(name, name)
             skill.constraints[tool] = _constraint(tool, reader.mapping(value, f"`{tool}`", line), names)
             skill.constraint_lines[tool] = line
     for item, line in reader.items(top.get("utter"), "`utter`"):
@@ -109,7 +104,8 @@ def _front_matter(skill: SkillFile, top: LocatedMap, names: Names) -> None:
 
 def _constraint(tool: str, value: LocatedMap, names: Names) -> Constraint:
     reader = names.reader
-    reader.unknown(value, ["requires", "requires_confirmation", "on_success", "description"], f"`{tool}`", strict=True)
+    known = ["requires", "requires_confirmation", "on_success", "description", "interruptible", "uninterruptible"]
+    reader.unknown(value, known, f"`{tool}`", strict=True)
     requires = names.condition(value["requires"], value.key_lines["requires"]) if "requires" in value else None
     confirmation = None
     if "requires_confirmation" in value:
@@ -126,7 +122,9 @@ def _constraint(tool: str, value: LocatedMap, names: Names) -> Constraint:
             denied = reader.text(options, "utter_on_user_denial", "`utter_on_user_denial`") or None
             confirmation = Confirmation(ask, denied)
     on_success = reader.text(value, "on_success", "`on_success`") or None
-    return Constraint(requires, confirmation, on_success, reader.text(value, "description", "`description`"))
+    interruptible = reader.flag(value, "interruptible", True) and not reader.flag(value, "uninterruptible", False)
+    description = reader.text(value, "description", "`description`")
+    return Constraint(requires, confirmation, on_success, description, interruptible)
 
 
 def _trigger(response: str, value: LocatedMap, names: Names, line: int) -> Trigger | None:

@@ -81,6 +81,13 @@ class Session:
 
 @dataclass(slots=True)
 class DialogueState:
+    """Everything a conversation is in the middle of.
+
+    Attributes:
+        farewell: Skills still to run before the call is ended; None while nobody wants to end it.
+        took_leave: They have run, or begun to, in this session: once is enough.
+    """
+
     memory: Memory
     stack: list[Frame] = field(default_factory=list)
     question: Question | None = None
@@ -88,6 +95,8 @@ class DialogueState:
     turn: int = 0
     activations: int = 0
     silences: int = 0
+    farewell: list[str] | None = None
+    took_leave: bool = False
 
     @property
     def top(self) -> Frame | None:
@@ -101,6 +110,7 @@ class DialogueState:
         self.stack.clear()
         self.memory.clear()
         self.question, self.silences = None, 0
+        self.farewell, self.took_leave = None, False
 
 
 def snapshot(state: DialogueState) -> dict[str, Any]:
@@ -111,6 +121,8 @@ def snapshot(state: DialogueState) -> dict[str, Any]:
         "turn": state.turn,
         "activations": state.activations,
         "silences": state.silences,
+        "farewell": state.farewell,
+        "took_leave": state.took_leave,
         "memory": state.memory.snapshot(),
         "session": {
             "id": session.id,
@@ -161,6 +173,7 @@ def restore(state: DialogueState, data: Mapping[str, Any], project: Project) -> 
     """Fill ``state`` from a snapshot. What the project no longer has is left out and named in the result."""
     lost: list[str] = []
     state.turn, state.activations, state.silences = data["turn"], data["activations"], data["silences"]
+    state.farewell, state.took_leave = data.get("farewell"), bool(data.get("took_leave"))
     state.memory.restore(data["memory"])
     raw = data["session"]
     moments = {

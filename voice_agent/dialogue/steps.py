@@ -21,8 +21,10 @@ from voice_agent.dialogue.blocks import (
 )
 from voice_agent.dialogue.core import Core, log
 from voice_agent.dialogue.dispatch import Outcome, record_tool
+from voice_agent.dialogue.ending import Ending
+from voice_agent.dialogue.events import to_json
 from voice_agent.dialogue.memory import Field, MemoryRefused, Writer
-from voice_agent.dialogue.project import Skill
+from voice_agent.dialogue.project import SILENCE, Skill, reads_before_asking
 from voice_agent.dialogue.routing import Router, RoutingRefused
 from voice_agent.dialogue.state import Frame, PendingCall
 from voice_agent.dialogue.stepper import Cursor, done, plan
@@ -46,6 +48,7 @@ class StepRunner:
 
     def __init__(self, core: Core, router: Router) -> None:
         self._core, self._router = core, router
+        self.ending = Ending(core, router)
         self._do: dict[type[Step], Callable[..., Any]] = {
             ActionStep: self._action,
             CollectStep: self._collect,
@@ -71,11 +74,15 @@ class StepRunner:
                 return self._wait_or_model(turn)
             frame = state.top
             if frame is None:
+                if state.farewell is not None and self.ending.end(turn):
+                    return Next.ENDED
+                if state.top is not None:
+                    continue
                 return self._wait_or_model(turn)
             self._fire_triggers(turn, frame)
             cursor = frame.cursor
             if cursor is None:
-                complete = frame.skill.complete_when
+                complete = None if frame.skill.criteria else frame.skill.complete_when
                 if complete is not None and complete.holds(state.memory.read):
                     self._router.finish(turn, frame)
                     continue
@@ -84,6 +91,8 @@ class StepRunner:
                     frame.fresh = False
                     return Next.MODEL
                 return self._wait_or_model(turn)
+            if self._must_fill_first(turn, frame, cursor):
+                return Next.FILL
             if isinstance(cursor.step, ListenStep) and cursor.since is not None and cursor.since < turn.number:
                 turn.considered = turn.fill_due = True
             step = plan(cursor, state.memory.read, turn.number, turn.budget)
@@ -149,21 +158,22 @@ class StepRunner:
         return Next.MODEL if arrived or turn.answer_due else Next.WAIT
 
     def _listen(self, turn: Turn, frame: Frame, cursor: Cursor, step: ListenStep) -> Next:
+        if cursor.since is None:
+            record_tool(self._core.events, "listen", "{}", Outcome(True, "{}"))
         cursor.since = turn.number
         return Next.WAIT
 
-    def _hang_up(self, turn: Turn, frame: Frame, cursor: Cursor, step: HangUpStep) -> Next:
-        self.hang_up(turn)
-        return Next.ENDED
+    def _hang_up(self, turn: Turn, frame: Frame, cursor: Cursor, step: HangUpStep) -> Next | None:
+        if frame.skill.id == SILENCE:
+            # Nobody is there who could be asked anything.
+            self.ending.skip()
+        return Next.ENDED if self.ending.end(turn) else None
 
-    def hang_up(self, turn: Turn) -> None:
-        """End the call after what has been said. A barge-in before it is heard keeps the caller on the line."""
-        turn.cancel.check()
-        turn.reply.hang_up("completed")
-        record_tool(self._core.events, "hangup", "{}", Outcome(True, "{}"))
-        for frame in list(self._core.state.stack):
-            self._router.drop(frame, reason="hangup")
-        self._router.drop_question("the call is ending")
+    @staticmethod
+    def _must_fill_first(turn: Turn, frame: Frame, cursor: Cursor) -> bool:
+        """What the caller has already said decides where the block goes before it asks for anything."""
+        due = turn.fill_due and turn.considered and bool(turn.utterance) and cursor.index == 0
+        return due and reads_before_asking(cursor.block, frame.skill)
 
     def _set_memory(self, turn: Turn, frame: Frame, cursor: Cursor, step: SetMemoryStep) -> None:
         for declared, value in step.values:
@@ -246,6 +256,8 @@ class StepRunner:
         Raises:
             TurnCancelled: It was cut off and may run again.
         """
+        # What was said before is heard while the tool works.
+        await self._core.speaker.flush(turn)
         outcome = await self._core.dispatcher.run(
             tool,
             arguments,
@@ -266,5 +278,14 @@ class StepRunner:
         confirmation = skill.constraint(tool).confirmation
         self._core.state.question = PendingCall(tool, arguments, skill.id, turn.number, step)
         self._core.events.append("confirmation_requested", {"tool": tool})
-        self._core.say(turn, (confirmation.ask if confirmation else None) or "utter_confirm", skill.id)
+        ask = confirmation.ask if confirmation else None
+        about = "" if ask else call_in_words(skill, tool, arguments)
+        self._core.say(turn, ask or "utter_confirm", skill.id, about=about)
         turn.answer_due = False
+
+
+def call_in_words(skill: Skill, tool: str, arguments: dict[str, Any]) -> str:
+    """Return what a held call is about, for a model that words the question."""
+    found = skill.tools.get(tool)
+    description = (skill.constraint(tool).description or found.description) if found else tool
+    return f"{description.strip()} {to_json(arguments) if arguments else ''}".strip()

@@ -1,25 +1,28 @@
 """Imports a project's tool modules without letting projects, or reloads of one, see each other.
 
 While a project is loaded its own packages can be imported, and the import names of the engine whose
-projects we accept (``rasa.calm_v2.tools``, ``rasa.mantle.tools``) lead to ours. Afterwards both
+projects we accept (``rasa.calm_v2.tools``, ``rasa.mantle.tools``, ``….hooks``) lead to ours. Afterwards both
 are gone again: modules stay alive through the functions that use them, not through `sys.modules`.
 A tool must therefore import its helpers at the top of its file, not inside a function.
 """
 
 from __future__ import annotations
 
+import ast
 import importlib.util
 import itertools
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
 from types import ModuleType
 
 from voice_agent.diagnostics import Problem, Severity
+from voice_agent.dialogue import hooks as our_hooks
 from voice_agent.dialogue import tools as our_tools
 from voice_agent.dialogue.tools import Tool, ToolDefinitionError, build_tool, is_tool
 
@@ -71,15 +74,52 @@ def _take(which: Callable[[str], bool]) -> dict[str, ModuleType]:
 
 def _aliases() -> Mapping[str, ModuleType]:
     made: dict[str, ModuleType] = {}
-    for name in ("rasa", "rasa.calm_v2", "rasa.calm_v2.tools", "rasa.mantle", "rasa.mantle.tools"):
+    engines = ("rasa.calm_v2", "rasa.mantle")
+    for name in ("rasa", *engines, *(f"{e}.{part}" for e in engines for part in ("tools", "hooks"))):
         made[name] = ModuleType(name)
         made[name].__path__ = []
-    for package in ("rasa.calm_v2.tools", "rasa.mantle.tools"):
+    for package in (f"{engine}.tools" for engine in engines):
         for module in (package, f"{package}.decorator", f"{package}.result", f"{package}.context"):
             alias = made.setdefault(module, ModuleType(module))
             for public in ("tool", "ToolResult", "ToolContext"):
                 setattr(alias, public, getattr(our_tools, public))
+    for package in (f"{engine}.hooks" for engine in engines):
+        for module in (package, *(f"{package}.{part}" for part in ("decorators", "payloads", "context", "exceptions"))):
+            alias = made.setdefault(module, ModuleType(module))
+            for public, value in vars(our_hooks).items():
+                if not public.startswith("_"):
+                    setattr(alias, public, value)
     return made
+
+
+def import_file(
+    path: Path, problems: list[Problem], kind: str, refusal: type[Exception] = ToolDefinitionError
+) -> ModuleType | None:
+    """Import one file of a project inside `project_imports`; None, and a problem, when that fails.
+
+    Args:
+        kind: First part of the ids of problems.
+        refusal: What a decorator raises; its message is fit for the author as it is.
+    """
+    name = f"_project_{kind}s_{next(_serial)}_{path.stem}"
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    try:
+        spec.loader.exec_module(module)
+    except refusal as fault:
+        problems.append(Problem(f"{kind}.definition", str(fault), "", path, _line(fault, path)))
+    except SyntaxError as fault:
+        problems.append(Problem(f"{kind}.syntax", f"Not valid Python: {fault.msg}.", "", path, fault.lineno))
+    except Exception as fault:  # noqa: BLE001 - a project's module may raise anything at import
+        message = f"Cannot be imported: {type(fault).__name__}: {fault}."
+        problems.append(Problem(f"{kind}.import", message, "", path, _line(fault, path)))
+    else:
+        return module
+    finally:
+        sys.modules.pop(name, None)
+    return None
 
 
 def load_tools(path: Path, problems: list[Problem]) -> dict[str, Tool]:
@@ -87,27 +127,47 @@ def load_tools(path: Path, problems: list[Problem]) -> dict[str, Tool]:
 
     A file that cannot be imported, or a tool that cannot work, becomes a problem; nothing raises.
     """
-    name = f"_project_tools_{next(_serial)}_{path.stem}"
-    spec = importlib.util.spec_from_file_location(name, path)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
+    module = import_file(path, problems, "tool")
+    if module is None:
+        return {}
+    writes = memory_writes(path)
     found: dict[str, Tool] = {}
-    try:
-        spec.loader.exec_module(module)
-        for value in vars(module).values():
-            if is_tool(value) and value.__module__ == name:
-                found[value.__name__] = build_tool(value)
-    except ToolDefinitionError as fault:
-        problems.append(Problem("tool.definition", str(fault), "", path, _line(fault, path)))
-    except SyntaxError as fault:
-        problems.append(Problem("tool.syntax", f"Not valid Python: {fault.msg}.", "", path, fault.lineno))
-    except Exception as fault:  # noqa: BLE001 - a project's module may raise anything at import
-        message = f"Cannot be imported: {type(fault).__name__}: {fault}."
-        problems.append(Problem("tool.import", message, "", path, _line(fault, path)))
-    finally:
-        sys.modules.pop(name, None)
+    for value in vars(module).values():
+        if is_tool(value) and value.__module__ == module.__name__:
+            try:
+                built = build_tool(value)
+            except ToolDefinitionError as fault:
+                problems.append(Problem("tool.definition", str(fault), "", path, line_in(value)))
+                continue
+            found[value.__name__] = replace(built, path=path, writes=writes.get(value.__name__, ()))
     return found
+
+
+def line_in(function: object) -> int | None:
+    """Return the first line of a function, its decorators included."""
+    code = getattr(function, "__code__", None)
+    return None if code is None else int(code.co_firstlineno)
+
+
+def memory_writes(path: Path) -> dict[str, tuple[tuple[str, int], ...]]:
+    """Return, by function, the fields that its text writes by a literal name (``….memory.set("x", …)``), with lines."""
+    found: dict[str, tuple[tuple[str, int], ...]] = {}
+    for function in ast.parse(path.read_text(encoding="utf-8-sig")).body:
+        if isinstance(function, ast.AsyncFunctionDef):
+            calls = (node for node in ast.walk(function) if isinstance(node, ast.Call))
+            found[function.name] = tuple(write for call in calls if (write := _written(call)) is not None)
+    return found
+
+
+def _written(call: ast.Call) -> tuple[str, int] | None:
+    target = call.func
+    if not (isinstance(target, ast.Attribute) and target.attr == "set" and call.args):
+        return None
+    owner, key = target.value, call.args[0]
+    is_memory = isinstance(owner, ast.Attribute) and owner.attr == "memory"
+    return (
+        (key.value, key.lineno) if is_memory and isinstance(key, ast.Constant) and isinstance(key.value, str) else None
+    )
 
 
 def _line(fault: BaseException, path: Path) -> int | None:

@@ -6,6 +6,7 @@ import asyncio
 import inspect
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, TypeVar, cast, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, PydanticUserError, ValidationError, create_model
@@ -68,12 +69,15 @@ class _Mark:
     interruptible: bool
 
 
-def tool(description: str = "", *, interruptible: bool = True) -> Callable[[Function], Function]:
+def tool(
+    description: str = "", *, interruptible: bool = True, uninterruptible: bool = False
+) -> Callable[[Function], Function]:
     """Declare an ``async def`` as a tool.
 
     Args:
         description: Tells the model when to use it.
         interruptible: False lets it finish, and its result be recorded, when the caller barges in.
+        uninterruptible: True means the same.
 
     Raises:
         ToolDefinitionError: Used without parentheses, or on a function that is not ``async``.
@@ -88,7 +92,7 @@ def tool(description: str = "", *, interruptible: bool = True) -> Callable[[Func
             raise ToolDefinitionError(f"The tool {name!r} must be `async def`.")
         if not description.strip():
             raise ToolDefinitionError(f"The tool {name!r} needs a description.")
-        setattr(function, MARK, _Mark(description.strip(), interruptible))
+        setattr(function, MARK, _Mark(description.strip(), interruptible and not uninterruptible))
         return function
 
     return mark
@@ -96,7 +100,12 @@ def tool(description: str = "", *, interruptible: bool = True) -> Callable[[Func
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """A loaded tool: its function, and a schema taken from its signature."""
+    """A loaded tool: its function, and a schema taken from its signature.
+
+    Attributes:
+        path: The file it was loaded from.
+        writes: Memory fields its text names when it writes, with their lines.
+    """
 
     name: str
     description: str
@@ -105,6 +114,8 @@ class Tool:
     model: type[BaseModel] = field(repr=False)
     interruptible: bool = True
     takes_context: str | None = None
+    path: Path | None = None
+    writes: tuple[tuple[str, int], ...] = ()
 
     def validate(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """Return the arguments with their types applied.

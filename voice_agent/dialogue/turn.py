@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import json
 from collections import Counter
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -22,14 +23,21 @@ MAX_RESULT_CHARS = 8000
 
 
 class ReplyWriter:
-    """Numbers messages, emits their pieces, and remembers what was said. Silent once the turn is cancelled."""
+    """Numbers messages, emits their pieces, and remembers what was said. Silent once the turn is cancelled.
+
+    A message that something still has to look at (`Speaker`: hooks, rewording) becomes a draft, and so
+    does everything after it, so that the order stays; `flush` sends them off.
+    """
 
     def __init__(self, sink: ReplySink, cancel: CancelToken) -> None:
         self._sink, self._cancel = sink, cancel
         self._message = 0
         self._open: list[str] = []
-        self._open_source: Literal["response", "model"] = "model"
+        self._drafts: list[tuple[int, Wording] | HangUp] = []
+        self.needs_finishing: Callable[[Wording], bool] = lambda wording: False
+        self.on_spoken: Callable[[Wording], None] | None = None
         self.said: list[str] = []
+        self.configured: list[str] = []
         self.first_text_at: float | None = None
 
     def _emit(self, item: Say | HangUp) -> None:
@@ -41,15 +49,48 @@ class ReplyWriter:
             self.first_text_at = asyncio.get_running_loop().time()
 
     def deliver(self, wording: Wording) -> None:
-        """Say a whole configured message."""
+        """Say a whole message."""
         self.end()
         if not wording.text:
             return
-        self._mark()
-        say = Say(self._message, wording.text, True, "response", wording.name, wording.interruptible)
-        self._emit(say)
         self.said.append(wording.text)
+        if wording.template:
+            self.configured.append(wording.template)
+        if self._drafts or self.needs_finishing(wording):
+            self._drafts.append((len(self.said) - 1, wording))
+        else:
+            self._say(wording)
+
+    def _say(self, wording: Wording) -> None:
+        self._mark()
+        source: Literal["response", "model"] = "response" if wording.name else "model"
+        say = Say(self._message, wording.text, True, source, wording.name or None, wording.interruptible)
+        self._emit(say)
         self._message += 1
+        if self.on_spoken is not None:
+            self.on_spoken(wording)
+
+    @property
+    def has_drafts(self) -> bool:
+        return bool(self._drafts)
+
+    async def flush(self, finish: Callable[[Wording], Awaitable[Wording]]) -> None:
+        """Send off the drafts, each after ``finish`` has looked at it; one that comes back empty is not said.
+
+        Raises:
+            TurnCancelled: From ``finish``; the rest stays unsaid.
+        """
+        while self._drafts:
+            draft = self._drafts[0]
+            if isinstance(draft, HangUp):
+                self._emit(draft)
+            else:
+                index, wording = draft
+                wording = await finish(wording)
+                self.said[index] = wording.text
+                if wording.text:
+                    self._say(wording)
+            self._drafts.pop(0)
 
     def delta(self, text: str) -> None:
         """Say the next piece of a generated message."""
@@ -63,22 +104,24 @@ class ReplyWriter:
         """Close the generated message, if one is open."""
         if self._open:
             self._emit(Say(self._message, "", True))
-            self.said.append("".join(self._open).strip())
+            text = "".join(self._open).strip()
+            self.said.append(text)
             self._open.clear()
             self._message += 1
+            if self.on_spoken is not None:
+                self.on_spoken(Wording("", text))
 
     def hang_up(self, reason: str) -> None:
         self.end()
-        self._emit(HangUp(reason))
+        if self._drafts:
+            self._drafts.append(HangUp(reason))
+        else:
+            self._emit(HangUp(reason))
 
     @property
     def is_question(self) -> bool:
         """The last thing said asks something."""
         return bool(self.said) and self.said[-1].rstrip("\"')* ").endswith("?")
-
-    @property
-    def text(self) -> str:
-        return " ".join([*self.said, *(["".join(self._open).strip()] if self._open else [])])
 
 
 @dataclass(slots=True)
@@ -93,6 +136,7 @@ class Turn:
         fill_due: A skill was started by what the caller said, and may find field values in it.
         searched: `search_knowledge` has run in this turn.
         scratch: Messages of this turn for the prompt, after the caller's words.
+        correction: What a hook had against the model's last reply.
         error: Why the turn failed, for the operator.
     """
 
@@ -109,6 +153,8 @@ class Turn:
     budget: Budget = field(default_factory=Budget)
     model_calls: int = 0
     empty_replies: int = 0
+    retries: int = 0
+    correction: str = ""
     marks: dict[str, float] = field(default_factory=dict)
     error: str | None = None
     _calls: Counter[tuple[str, str]] = field(default_factory=Counter)

@@ -1,0 +1,51 @@
+"""Checks that need both the settings and the skills of a project."""
+
+from __future__ import annotations
+
+from voice_agent.config import LlmOptions
+from voice_agent.config_files import ProjectConfig
+from voice_agent.diagnostics import Problem, Severity, did_you_mean
+from voice_agent.dialogue.hooks import Point
+from voice_agent.dialogue.project import Project
+
+
+def check_agent(config: ProjectConfig, project: Project) -> tuple[Problem, ...]:
+    """Return what is wrong or worth knowing about ``project`` as ``config`` runs it."""
+    return (*_before_end(config, project), *_rephrase(config, project), *_hooks(project))
+
+
+def _before_end(config: ProjectConfig, project: Project) -> list[Problem]:
+    path, found = config.root / "agent.yml", []
+    for name in config.agent.conversation.before_end:
+        if name not in project.skills:
+            remedy = did_you_mean(name, project.skills) or "Name a skill, such as default_customer_satisfaction."
+            found.append(Problem("agent.unknown_skill", f"`before_end` names no skill {name!r}.", remedy, path))
+    return found
+
+
+def writes_text(llm: LlmOptions) -> bool:
+    return any(one.provider != "embedded" for one in (llm, *llm.fallbacks))
+
+
+def _rephrase(config: ProjectConfig, project: Project) -> list[Problem]:
+    wanted = [r for group in project.responses.own for r in group.values() if any(v.rephrase for v in r.variants)]
+    if not wanted and not project.endpoints.rephrase:
+        return []
+    if project.endpoints.rephrase_llm is not None or writes_text(config.integrations.llm):
+        return []
+    what = f"{wanted[0].name} asks" if len(wanted) == 1 else f"{len(wanted) or 'Packaged'} responses ask"
+    message = f"{what} to be rephrased, but the embedded model writes no text of its own: they are said as written."
+    remedy = "Set another `llm:` in integrations.yml, or a model group for `nlg:` in endpoints.yml."
+    return [Problem("responses.rephrase", message, remedy, config.root / "responses.yml", None, Severity.NOTE)]
+
+
+def _hooks(project: Project) -> list[Problem]:
+    found = []
+    for point in (Point.MODEL_RESPONSE, Point.OUTGOING_MESSAGE):
+        if project.hooks.modifying(point):
+            name = project.hooks.modifying(point)[0].name
+            message = (
+                f"The hook {name} must see whole messages, so replies are not spoken while the model still writes."
+            )
+            found.append(Problem("hook.waits", message, "", project.root / "hooks.py", None, Severity.NOTE))
+    return found

@@ -1,0 +1,94 @@
+"""Puts one conversation's engine together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from voice_agent.config import AgentFile
+from voice_agent.dialogue.conversation import LiveConversation
+from voice_agent.dialogue.core import Core
+from voice_agent.dialogue.dispatch import Dispatcher, Limits
+from voice_agent.dialogue.events import Clock, EventLog, to_json
+from voice_agent.dialogue.hook_runner import HookRunner
+from voice_agent.dialogue.hooks import HookContext
+from voice_agent.dialogue.loop import RuntimeLoop
+from voice_agent.dialogue.memory import Field, Memory, MemoryHandle, Writer
+from voice_agent.dialogue.model_call import ModelCaller
+from voice_agent.dialogue.project import Project
+from voice_agent.dialogue.prompt import PromptBuilder
+from voice_agent.dialogue.sessions import Sessions
+from voice_agent.dialogue.speaking import REJECTED, Speaker
+from voice_agent.dialogue.state import DialogueState
+from voice_agent.llm.protocol import LanguageModel
+from voice_agent.store.protocol import ConversationStore
+
+READ_CHANNELS = frozenset(("text", "rest"))
+"""Channels whose replies are read rather than heard."""
+
+
+class Assembly:
+    """Makes conversations of one agent.
+
+    Args:
+        rephraser: The model that rewords responses; None to say everything as written.
+    """
+
+    def __init__(
+        self,
+        agent: AgentFile,
+        project: Project,
+        model: LanguageModel,
+        rephraser: LanguageModel | None,
+        store: ConversationStore,
+        clock: Clock,
+    ) -> None:
+        self._agent, self._project, self._model, self._rephraser = agent, project, model, rephraser
+        self._store, self._clock = store, clock
+        self._prompts = PromptBuilder(agent, project)
+
+    def conversation(
+        self, conversation_id: str, channel: str, metadata: Mapping[str, Any], resume_window_s: float
+    ) -> LiveConversation:
+        """Make the conversation ``conversation_id``; what is stored of it is read by its first turn."""
+        user, environment = (str(metadata.get(key, "")) for key in ("user_id", "environment"))
+        events = EventLog(conversation_id, self._clock, user_id=user, environment=environment)
+
+        def written(declared: Field, value: Any, writer: Writer) -> None:
+            payload = {"namespace": declared.namespace, "key": declared.name, "value_json": to_json(value)}
+            events.append("memory_set", {**payload, "source": writer.value})
+
+        core = self._core(events, Memory(self._project.schema, written), channel)
+        sessions = Sessions(core, metadata, resume_window_s)
+        loop = RuntimeLoop(core, self._model, self._prompts, lambda: f"{self._clock():%A, %d %B %Y, %H:%M}")
+        return LiveConversation(core, loop, sessions, self._store, self._clock)
+
+    def _core(self, events: EventLog, memory: Memory, channel: str) -> Core:
+        agent, state = self._agent, DialogueState(memory)
+
+        def context(may_write: bool) -> HookContext:
+            handle = MemoryHandle(memory, state.top.skill.id if state.top else None, Writer.HOOK)
+            if not may_write:
+                handle.close()
+            return HookContext(events.conversation_id, events.turn_id, core.channel, core.voice, handle)
+
+        hooks = HookRunner(self._project.hooks, context)
+        caller = ModelCaller(hooks)
+        core = Core(
+            project=self._project,
+            agent=agent,
+            state=state,
+            events=events,
+            dispatcher=Dispatcher(memory, events, Limits(agent.tool_timeout, agent.cancellation_grace), hooks),
+            hooks=hooks,
+            models=caller,
+            speaker=Speaker(agent, hooks, caller, self._rephraser, self._rejected()),
+            channel=channel,
+            voice=channel not in READ_CHANNELS,
+        )
+        return core
+
+    def _rejected(self) -> str:
+        response = self._project.responses.find(REJECTED, None)
+        plain = response.choose(lambda namespace, entry: None) if response is not None else None
+        return plain.template.source if plain is not None and plain.template.is_constant else ""

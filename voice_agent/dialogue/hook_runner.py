@@ -1,0 +1,147 @@
+"""Runs a project's hooks for one conversation: observers beside the turn, modifiers within a time limit."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import logging
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar
+
+from voice_agent.dialogue.background import Background
+from voice_agent.dialogue.cancellation import CancelReason, CancelToken, TurnCancelled, WorkCancelledItself, race
+from voice_agent.dialogue.hooks import Hook, HookContext, Payload, Point, RetryModel
+
+log = logging.getLogger(__name__)
+AnyPayload = TypeVar("AnyPayload", bound=Payload)
+
+MODIFY_LIMIT_S = 2.0
+"""What a modifying hook may take: the caller is waiting."""
+OBSERVE_LIMIT_S = 30.0
+MAX_OBSERVERS = 64
+"""Observers of one conversation at once."""
+GRACE_S = 0.2
+
+MakeContext = Callable[[bool], HookContext]
+"""Makes a context; the argument says whether its memory may be written."""
+
+
+class HookFailed(Exception):
+    """A modifying hook raised, took too long or returned something else. What it stands before is not done."""
+
+
+class HookSet:
+    """The hooks of a project, in the order in which they run. Immutable; shared by all conversations."""
+
+    def __init__(self, hooks: Iterable[Hook] = ()) -> None:
+        self._modify: dict[Point, list[Hook]] = {}
+        self._observe: dict[Point, list[Hook]] = {}
+        for hook in hooks:
+            (self._modify if hook.modifies else self._observe).setdefault(hook.point, []).append(hook)
+
+    def modifying(self, point: Point) -> list[Hook]:
+        return self._modify.get(point, [])
+
+    def observing(self, point: Point) -> list[Hook]:
+        return self._observe.get(point, [])
+
+    def __bool__(self) -> bool:
+        return bool(self._modify or self._observe)
+
+
+class HookRunner:
+    """Calls the hooks of one conversation."""
+
+    def __init__(self, hooks: HookSet, make_context: MakeContext) -> None:
+        self._hooks, self._make_context = hooks, make_context
+        self._background = Background(MAX_OBSERVERS)
+
+    def modifies(self, point: Point) -> bool:
+        return bool(self._hooks.modifying(point))
+
+    def watches(self, point: Point) -> bool:
+        """Anything at all is called at ``point``."""
+        return bool(self._hooks.modifying(point) or self._hooks.observing(point))
+
+    def observe(self, point: Point, payload: Payload) -> None:
+        """Let every observer of ``point`` see ``payload``, all at once, beside the turn."""
+        for hook in self._hooks.observing(point):
+            context = self._make_context(False)
+            self._background.start(_watch(hook, payload, context), f"hook {hook.name}")
+
+    async def run(self, point: Point, payload: AnyPayload, cancel: CancelToken | None = None) -> AnyPayload:
+        """Run the modifying hooks one after the other and let the observers see what came of it.
+
+        Args:
+            cancel: The turn's token; without it the hooks are run to their end or their limit.
+
+        Raises:
+            HookFailed: One raised, took longer than `MODIFY_LIMIT_S`, or returned another type.
+            RetryModel: One asked for the model to be asked again.
+            TurnCancelled: The turn was cancelled meanwhile.
+        """
+        payload = await self.check(point, payload, cancel)
+        self.observe(point, payload)
+        return payload
+
+    async def check(self, point: Point, payload: AnyPayload, cancel: CancelToken | None = None) -> AnyPayload:
+        """Run the modifying hooks alone; see `run`."""
+        for hook in self._hooks.modifying(point):
+            payload = await self._modify(hook, payload, cancel)
+        return payload
+
+    async def _modify(self, hook: Hook, payload: AnyPayload, cancel: CancelToken | None) -> AnyPayload:
+        own, context = CancelToken(), self._make_context(True)
+
+        def forward() -> None:
+            own.cancel(cancel.reason or CancelReason.SUPERSEDED if cancel else CancelReason.SUPERSEDED)
+
+        forget = cancel.on_cancel(forward) if cancel is not None else (lambda: None)
+        timer = asyncio.get_running_loop().call_later(MODIFY_LIMIT_S, own.cancel, CancelReason.TIMEOUT)
+        name = f"hook {hook.name}"
+        try:
+            given = (await race(_call(hook, payload, context), own, name=name, grace_s=GRACE_S)).value
+        except TurnCancelled:
+            if cancel is not None:
+                cancel.check()
+            log.error("%s took longer than %g s", name, MODIFY_LIMIT_S)
+            raise HookFailed(f"{name} took too long") from None
+        except RetryModel:
+            if hook.point is Point.MODEL_RESPONSE:
+                raise
+            raise HookFailed(f"{name} raised RetryModel where no reply was made") from None
+        except WorkCancelledItself:
+            raise HookFailed(f"{name} was cancelled from within") from None
+        except Exception as fault:
+            log.exception("%s failed", name)
+            raise HookFailed(f"{name} raised {type(fault).__name__}") from fault
+        finally:
+            timer.cancel()
+            forget()
+            context.memory.close()
+        return _taken(name, payload, given)
+
+    async def aclose(self, wait_s: float = 1.0) -> None:
+        """Wait a moment for observers, then end them. Idempotent."""
+        await self._background.aclose(wait_s)
+
+
+def _taken(name: str, payload: AnyPayload, given: Any) -> AnyPayload:
+    """Return the payload that a hook's return value stands for."""
+    if given is None:
+        return payload
+    if isinstance(given, type(payload)):
+        return given
+    if isinstance(given, str) and any(f.name == "text" for f in dataclasses.fields(payload)):
+        return payload.model_copy(update={"text": given})
+    log.error("%s returned %s instead of %s", name, type(given).__name__, type(payload).__name__)
+    raise HookFailed(f"{name} returned {type(given).__name__}")
+
+
+async def _call(hook: Hook, payload: Payload, context: HookContext) -> Any:
+    return await (hook.function(payload, context) if hook.takes_context else hook.function(payload))
+
+
+async def _watch(hook: Hook, payload: Payload, context: HookContext) -> None:
+    async with asyncio.timeout(OBSERVE_LIMIT_S):
+        await _call(hook, payload, context)

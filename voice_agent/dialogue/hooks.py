@@ -1,0 +1,285 @@
+"""What a project's hooks are written with: decorators, payloads, `HookContext`, `RetryModel`.
+
+::
+
+    from voice_agent.dialogue.hooks import modify_outgoing_message, on_turn_finished
+
+    @modify_outgoing_message
+    async def never_say_the_number(payload, context):
+        return payload.model_copy(update={"text": payload.text.replace("4242", "…")})
+
+An ``on_*`` hook observes: it runs beside the turn and never holds it up. A ``modify_*`` hook is awaited,
+for a limited time, and may return another payload (or None, or nothing, to leave it as it is). Both
+may take the payload alone or the payload and a `HookContext`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any, Self, TypeVar, cast
+
+from voice_agent.dialogue.knowledge import Passage
+from voice_agent.dialogue.memory import MemoryHandle
+from voice_agent.llm.protocol import Message, ToolCall, ToolSpec
+
+MARK = "__voice_agent_hook__"
+Function = TypeVar("Function", bound=Callable[..., Awaitable[Any]])
+
+
+class Point(Enum):
+    """Where hooks are called."""
+
+    INCOMING_MESSAGE = "incoming_message"
+    TURN_STARTED = "turn_started"
+    TURN_FINISHED = "turn_finished"
+    MODEL_REQUEST = "model_request"
+    MODEL_RESPONSE = "model_response"
+    TOOL_CALL = "tool_call"
+    TOOL_RESULT = "tool_result"
+    KNOWLEDGE_QUERY = "knowledge_query"
+    KNOWLEDGE_RESULTS = "knowledge_results"
+    OUTGOING_MESSAGE = "outgoing_message"
+
+
+OBSERVED_ONLY = frozenset({Point.TURN_STARTED, Point.TURN_FINISHED})
+"""Points at which there is nothing to modify."""
+OLDER_POINTS: Mapping[str, Point] = {"outgoing_text": Point.OUTGOING_MESSAGE}
+
+
+class RetryModel(Exception):
+    """Raised by a `modify_model_response` hook: the reply is thrown away and the model asked again.
+
+    ``feedback`` is shown to the model. On side calls (rewording, reading fields out of the first
+    words) the reply is only thrown away. At most twice per model call; then the turn gives up.
+    """
+
+    def __init__(self, feedback: str = "") -> None:
+        super().__init__(feedback)
+        self.feedback = feedback
+
+
+@dataclass(frozen=True)
+class Payload:
+    """What a hook is given."""
+
+    def model_copy(self, *, update: Mapping[str, Any] | None = None) -> Self:
+        """Return a copy with some fields replaced."""
+        return dataclasses.replace(self, **dict(update or {}))
+
+
+@dataclass(frozen=True)
+class IncomingMessagePayload(Payload):
+    """The caller's final words, before they are stored. ``kind``: ``speech``, ``text`` or ``dtmf``."""
+
+    text: str
+    kind: str = "text"
+
+
+@dataclass(frozen=True)
+class TurnStartedPayload(Payload):
+    turn_id: str
+    number: int
+
+
+@dataclass(frozen=True)
+class TurnFinishedPayload(Payload):
+    """``status``: ``completed``, ``cancelled`` or ``error``; ``error`` is for the operator."""
+
+    turn_id: str
+    number: int
+    status: str
+    error: str | None = None
+
+
+@dataclass(frozen=True)
+class ModelRequestPayload(Payload):
+    """A prompt about to be sent. Tools may be taken away, never added.
+
+    ``purpose``: ``turn``, ``set_fields``, ``rephrase`` or ``confirm_rephrase``.
+    """
+
+    purpose: str
+    messages: tuple[Message, ...]
+    tools: tuple[ToolSpec, ...] = ()
+
+
+@dataclass(frozen=True)
+class ModelResponsePayload(Payload):
+    """What the model answered, before any of it is said or done."""
+
+    purpose: str
+    text: str
+    tool_calls: tuple[ToolCall, ...] = ()
+
+
+@dataclass(frozen=True)
+class ToolCallPayload(Payload):
+    """A tool whose gates are open, about to run."""
+
+    tool: str
+    arguments: Mapping[str, Any]
+    skill: str = ""
+
+
+@dataclass(frozen=True)
+class ToolResultPayload(Payload):
+    """What a tool returned, before it is recorded and shown to the model. ``result`` is JSON-ready data."""
+
+    tool: str
+    arguments: Mapping[str, Any]
+    result: Any
+    success: bool = True
+    skill: str = ""
+
+
+@dataclass(frozen=True)
+class KnowledgeQueryPayload(Payload):
+    query: str
+
+
+@dataclass(frozen=True)
+class KnowledgeResultsPayload(Payload):
+    query: str
+    passages: tuple[Passage, ...]
+
+
+@dataclass(frozen=True)
+class OutgoingMessagePayload(Payload):
+    """One whole message of a reply. ``source``: ``response`` or ``model``. An empty text is not said."""
+
+    text: str
+    source: str = "response"
+    response: str | None = None
+
+
+PAYLOADS: Mapping[Point, type[Payload]] = {
+    Point.INCOMING_MESSAGE: IncomingMessagePayload,
+    Point.TURN_STARTED: TurnStartedPayload,
+    Point.TURN_FINISHED: TurnFinishedPayload,
+    Point.MODEL_REQUEST: ModelRequestPayload,
+    Point.MODEL_RESPONSE: ModelResponsePayload,
+    Point.TOOL_CALL: ToolCallPayload,
+    Point.TOOL_RESULT: ToolResultPayload,
+    Point.KNOWLEDGE_QUERY: KnowledgeQueryPayload,
+    Point.KNOWLEDGE_RESULTS: KnowledgeResultsPayload,
+    Point.OUTGOING_MESSAGE: OutgoingMessagePayload,
+}
+
+
+@dataclass(frozen=True)
+class HookContext:
+    """Where a hook is called.
+
+    Attributes:
+        memory: Reads by bare field name. A modify hook may write, the active skill's fields and the
+            project's, until it has ended; an observing one may only read.
+    """
+
+    conversation_id: str
+    turn_id: str
+    channel: str
+    is_voice: bool
+    memory: MemoryHandle
+
+
+class HookDefinitionError(Exception):
+    """A hook is written in a way that cannot work. The message says what would be right."""
+
+
+@dataclass(frozen=True)
+class Hook:
+    """A loaded hook. ``takes_context``: it wants a second argument."""
+
+    point: Point
+    modifies: bool
+    function: Callable[..., Awaitable[Any]] = field(repr=False)
+    takes_context: bool = True
+    name: str = ""
+
+
+def _decorator(name: str) -> Callable[..., Any]:
+    def decorate(function: Any = None) -> Any:
+        """Mark an ``async def`` as a hook; works with and without parentheses."""
+        if function is None:
+            return decorate
+        if not asyncio.iscoroutinefunction(function):
+            raise HookDefinitionError(f"The hook {getattr(function, '__name__', name)!r} must be `async def`.")
+        setattr(function, MARK, name)
+        return function
+
+    decorate.__name__ = decorate.__qualname__ = name
+    return decorate
+
+
+def point_of(name: str) -> tuple[Point, bool] | None:
+    """Return the (point, modifies) that a name such as ``on_tool_call`` means; None if it means none."""
+    prefix, _, rest = name.partition("_")
+    if prefix not in ("on", "modify"):
+        return None
+    found = OLDER_POINTS.get(rest) or next((p for p in Point if p.value == rest), None)
+    if found is None or (prefix == "modify" and found in OBSERVED_ONLY):
+        return None
+    return found, prefix == "modify"
+
+
+NAMES: tuple[str, ...] = tuple(
+    f"{prefix}_{rest}"
+    for prefix in ("on", "modify")
+    for rest in (*(p.value for p in Point), *OLDER_POINTS)
+    if point_of(f"{prefix}_{rest}") is not None
+)
+
+on_incoming_message = _decorator("on_incoming_message")
+modify_incoming_message = _decorator("modify_incoming_message")
+on_turn_started = _decorator("on_turn_started")
+on_turn_finished = _decorator("on_turn_finished")
+on_model_request = _decorator("on_model_request")
+modify_model_request = _decorator("modify_model_request")
+on_model_response = _decorator("on_model_response")
+modify_model_response = _decorator("modify_model_response")
+on_tool_call = _decorator("on_tool_call")
+modify_tool_call = _decorator("modify_tool_call")
+on_tool_result = _decorator("on_tool_result")
+modify_tool_result = _decorator("modify_tool_result")
+on_knowledge_query = _decorator("on_knowledge_query")
+modify_knowledge_query = _decorator("modify_knowledge_query")
+on_knowledge_results = _decorator("on_knowledge_results")
+modify_knowledge_results = _decorator("modify_knowledge_results")
+on_outgoing_message = _decorator("on_outgoing_message")
+modify_outgoing_message = _decorator("modify_outgoing_message")
+on_outgoing_text = _decorator("on_outgoing_text")
+modify_outgoing_text = _decorator("modify_outgoing_text")
+
+OutgoingTextPayload = OutgoingMessagePayload
+"""Older name."""
+
+
+def hook_name(value: object) -> str | None:
+    """Return which hook a module's value is: marked by a decorator, or called like one; None if it is no hook."""
+    marked = getattr(value, MARK, None)
+    if isinstance(marked, str):
+        return marked
+    name = getattr(value, "__name__", "")
+    return name if callable(value) and not isinstance(value, type) and point_of(name) is not None else None
+
+
+def build_hook(name: str, function: Callable[..., Awaitable[Any]]) -> Hook:
+    """Make a `Hook` of a function that `hook_name` recognised.
+
+    Raises:
+        HookDefinitionError: It is not ``async``, or takes something other than a payload and a context.
+    """
+    own = getattr(function, "__name__", name)
+    if not asyncio.iscoroutinefunction(cast(Any, function)):
+        raise HookDefinitionError(f"The hook {own!r} must be `async def`.")
+    code = cast(Any, function).__code__
+    count = code.co_argcount
+    if not 1 <= count <= 2 or code.co_kwonlyargcount:
+        raise HookDefinitionError(f"The hook {own!r} must take (payload) or (payload, context).")
+    found = point_of(name)
+    assert found is not None
+    return Hook(found[0], found[1], function, count == 2, own)
