@@ -183,12 +183,12 @@ class BrokenStore(MemoryStore):
 
     broken = True
 
-    async def save(self, *args: object, **kwargs: object) -> None:
+    def append(self, *args: object, **kwargs: object) -> None:
         if self.broken:
             raise OSError("disk full")
-        await super().save(*args, **kwargs)  # type: ignore[arg-type]
+        super().append(*args, **kwargs)  # type: ignore[arg-type]
 
-    async def load(self, conversation_id: str) -> None:
+    async def load(self, conversation_id: str, **kwargs: object) -> None:
         raise OSError("disk gone")
 
 

@@ -9,10 +9,11 @@ from voice_agent.store import MemoryStore, StoredConversation
 
 async def test_events_are_appended_and_the_state_is_replaced() -> None:
     store = MemoryStore()
-    await store.save("c", [{"n": 0}], {"turn": 1})
-    await store.save("c", [{"n": 1}], {"turn": 2})
-    await store.save("c", [{"n": 2}], None)
-    assert await store.load("c") == StoredConversation(({"n": 0}, {"n": 1}, {"n": 2}), {"turn": 2})
+    store.append("c", [{"n": 0}], {"turn": 1})
+    store.append("c", [{"n": 1}], {"turn": 2})
+    store.append("c", [{"n": 2}], None)
+    records = tuple({"n": n, "sequence": n} for n in range(3))
+    assert await store.load("c") == StoredConversation(records, {"turn": 2}, 1)
 
 
 async def test_an_unknown_conversation_is_none_and_may_be_deleted() -> None:
@@ -24,7 +25,7 @@ async def test_an_unknown_conversation_is_none_and_may_be_deleted() -> None:
 async def test_a_loaded_state_is_nobody_elses() -> None:
     store = MemoryStore()
     state: dict[str, list[int]] = {"list": [1]}
-    await store.save("c", [], state)
+    store.append("c", [], state)
     state["list"].append(2)
     loaded = await store.load("c")
     assert loaded is not None and loaded.state is not None
@@ -36,13 +37,13 @@ async def test_a_loaded_state_is_nobody_elses() -> None:
 async def test_the_conversation_untouched_for_longest_goes_first() -> None:
     store = MemoryStore(max_conversations=2)
     for id in ("a", "b", "a", "c"):
-        await store.save(id, [], {})
+        store.append(id, [], {})
     assert [await store.load(id) is not None for id in ("a", "b", "c")] == [True, False, True]
 
 
 async def test_only_the_newest_events_are_kept() -> None:
     store = MemoryStore(max_events=3)
-    await store.save("c", [{"n": n} for n in range(5)], None)
+    store.append("c", [{"n": n} for n in range(5)], None)
     loaded = await store.load("c")
     assert loaded is not None and [e["n"] for e in loaded.events] == [2, 3, 4]
 
@@ -50,9 +51,9 @@ async def test_only_the_newest_events_are_kept() -> None:
 async def test_a_conversation_is_forgotten_after_its_time() -> None:
     now = [0.0]
     store = MemoryStore(ttl_s=10, clock=lambda: now[0])
-    await store.save("old", [], {})
+    store.append("old", [], {})
     now[0] = 6
-    await store.save("young", [], {})
+    store.append("young", [], {})
     now[0] = 11
     assert (await store.load("old"), await store.load("young") is not None) == (None, True)
     assert len(store) == 1
@@ -60,7 +61,7 @@ async def test_a_conversation_is_forgotten_after_its_time() -> None:
 
 async def test_closing_empties_it_and_may_be_repeated() -> None:
     store = MemoryStore()
-    await store.save("c", [], {})
+    store.append("c", [], {})
     await store.aclose()
     await store.aclose()
     assert len(store) == 0

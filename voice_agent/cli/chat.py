@@ -15,8 +15,9 @@ from voice_agent.telemetry.logging import configure
 @click.command()
 @click.argument("path", default=".", type=click.Path(exists=True, file_okay=False, path_type=Path))
 @click.option("--conversation", metavar="ID", help="Name of the conversation; a new one by default.")
+@click.option("--ephemeral", is_flag=True, help="Keep nothing of what is said; known conversations are not continued.")
 @click.option("--log-level", type=click.Choice(("debug", "info", "warning", "error")), default="warning")
-def chat(path: Path, conversation: str | None, log_level: str) -> None:
+def chat(path: Path, conversation: str | None, ephemeral: bool, log_level: str) -> None:
     """Talk to the agent of the project in PATH by text. End with /quit, Ctrl-D or Ctrl-C."""
     configure(log_level)
     from rich.console import Console
@@ -30,7 +31,7 @@ def chat(path: Path, conversation: str | None, log_level: str) -> None:
     interactive = sys.stdin.isatty() and sys.stdout.isatty()
     if interactive:
         _enable_line_editing()
-    with asyncio.Runner() as runner, open_texts(path, runner) as texts:
+    with asyncio.Runner() as runner, open_texts(path, runner, ephemeral=ephemeral) as texts:
         name = conversation or identifiers.new_conversation_id()
         TextShell(texts, name, Console(), interactive=interactive).run(runner)
 

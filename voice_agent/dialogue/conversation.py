@@ -5,18 +5,19 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from voice_agent.dialogue.cancellation import CancelReason, CancelToken, TurnCancelled, race
 from voice_agent.dialogue.core import Core
 from voice_agent.dialogue.events import ENVELOPE, Clock, Listener
+from voice_agent.dialogue.journal import Journal
 from voice_agent.dialogue.loop import RuntimeLoop
 from voice_agent.dialogue.reply import SESSION_START as START_INTENT
 from voice_agent.dialogue.reply import SILENCE as SILENCE_INTENT
 from voice_agent.dialogue.reply import HeardReply, InputKind, ReplySink, TurnResult, TurnStatus, UserInput
 from voice_agent.dialogue.sessions import Sessions
-from voice_agent.dialogue.state import DialogueState, restore, snapshot
+from voice_agent.dialogue.state import DialogueState
 from voice_agent.dialogue.turn import ReplyWriter, Turn
 from voice_agent.store.protocol import ConversationStore
 
@@ -27,6 +28,8 @@ MAX_UTTERANCE_CHARS = 16_000
 MAX_REMEMBERED_TURNS = 256
 CLOSE_WAIT_S = 3.0
 """How long `close` waits for a turn that is still in its grace window."""
+STORE_WAIT_S = 1.0
+"""How long `close` waits for what was said to be on the disk."""
 
 
 class LiveConversation:
@@ -35,11 +38,10 @@ class LiveConversation:
     def __init__(
         self, core: Core, loop: RuntimeLoop, sessions: Sessions, store: ConversationStore, clock: Clock
     ) -> None:
-        self._core, self._loop, self._sessions, self._store, self._clock = core, loop, sessions, store, clock
+        self._core, self._loop, self._sessions, self._clock = core, loop, sessions, clock
+        self._journal = Journal(core.events, core.state, core.project, store)
         self._lock = asyncio.Lock()
-        self._restored = False
         self._committed: OrderedDict[str, None] = OrderedDict()
-        self._unsaved: list[dict[str, Any]] = []
 
     @property
     def id(self) -> str:
@@ -81,12 +83,12 @@ class LiveConversation:
         except TurnCancelled:
             return TurnResult(turn_id, TurnStatus.CANCELLED)
         try:
-            await self._restore()
+            await self._journal.restore()
             try:
                 return await self._run(user, turn_id, ReplyWriter(sink, cancel), cancel)
             finally:
                 self._core.events.turn_id = ""
-                await self._save()
+                self._journal.hand_over()
         finally:
             self._lock.release()
 
@@ -205,6 +207,7 @@ class LiveConversation:
             self._core.events.append("bot", payload)
         elif unheard:
             self._core.events.append("reply_unheard", {"turn_id": turn_id, "text": unheard})
+        self._journal.hand_over()
 
     def note(self, kind: str, **data: Any) -> None:
         """Record something that happened beside the turns."""
@@ -225,39 +228,9 @@ class LiveConversation:
         except TimeoutError:
             log.warning("conversation %s is closed while a turn is still running", self.id)
         try:
+            await self._journal.restore()
             self._sessions.end(outcome, self._clock())
-            await self._save()
+            await self._journal.settle(STORE_WAIT_S)
         finally:
             if locked:
                 self._lock.release()
-
-    async def _restore(self) -> None:
-        """Take over what the store knows, once."""
-        if self._restored:
-            return
-        self._restored = True
-        try:
-            stored = await self._store.load(self.id)
-        except Exception:
-            log.exception("conversation %s could not be loaded and begins anew", self.id)
-            return
-        if stored is None:
-            return
-        self._core.events.restore(stored.events)
-        if stored.state is not None:
-            lost = restore(self._core.state, stored.state, self._core.project)
-            self._core.events.session_id = self._core.state.session.id
-            if lost:
-                log.warning("conversation %s: the project no longer has %s", self.id, ", ".join(lost))
-
-    async def _save(self) -> None:
-        """Hand everything new to the store; what it does not take is kept for the next time."""
-        self._unsaved += self._core.events.take_unsaved()
-        state: Mapping[str, Any] = snapshot(self._core.state)
-        try:
-            await self._store.save(self.id, self._unsaved, state)
-        except Exception:
-            log.exception("conversation %s could not be saved", self.id)
-            del self._unsaved[:-MAX_REMEMBERED_TURNS]
-        else:
-            self._unsaved = []

@@ -25,11 +25,13 @@ from voice_agent.service.calls import Calls
 from voice_agent.service.engines import VOICE, Engines, build_engines
 from voice_agent.service.readiness import Readiness
 from voice_agent.service.texts import TextConversations
+from voice_agent.store.memory import MemoryStore
+from voice_agent.store.opening import configured_store
 from voice_agent.store.protocol import ConversationStore
 
 log = logging.getLogger(__name__)
 
-MODEL, RESPONSES = "language model", "spoken responses"
+MODEL, RESPONSES, STORE = "language model", "spoken responses", "conversation store"
 CLOSE_IDLE_EVERY_S = 60.0
 POOL_CLOSE_S = 2.0
 
@@ -40,11 +42,19 @@ Progress = Callable[[str, int, int], None]
 class Service:
     """Implements `voice_agent.server.Service`."""
 
-    def __init__(self, config: ProjectConfig, agent: Agent, engines: Engines, progress: Progress | None = None) -> None:
+    def __init__(
+        self,
+        config: ProjectConfig,
+        agent: Agent,
+        engines: Engines,
+        store: ConversationStore,
+        progress: Progress | None = None,
+    ) -> None:
         options = config.integrations
+        self.store = store
         self.config, self.agent = config, agent
         self._agent, self._engines, self._progress = agent, engines, progress or (lambda part, done, of: None)
-        self._readiness = Readiness(*engines.loads, MODEL, RESPONSES)
+        self._readiness = Readiness(*engines.loads, MODEL, RESPONSES, STORE)
         self._clock = MediaClock()
         resume_s = options.channels.websocket.turn_taking.resume_window_s
         self._registry = CallRegistry(options.server.max_calls, resume_s)
@@ -73,6 +83,7 @@ class Service:
             async with asyncio.TaskGroup() as group:
                 group.create_task(self._warm_model(), name="warm-up.model")
                 group.create_task(self._warm_speech(), name="warm-up.speech")
+                group.create_task(self._open_store(), name="warm-up.store")
         except ExceptionGroup as faults:
             raise _first(faults) from None
         self._registry.ready = True
@@ -93,9 +104,14 @@ class Service:
     async def aclose(self) -> None:
         await self.texts.aclose()
         await self._agent.aclose()
+        await self.store.aclose()
         await self._engines.model.aclose()
         if self._engines.pool:
             await self._engines.pool.aclose(POOL_CLOSE_S)
+
+    async def _open_store(self) -> None:
+        await self.store.open()
+        self._readiness.have(STORE)
 
     async def _warm_model(self) -> None:
         await self._engines.model.warm_up()
@@ -141,7 +157,7 @@ def build_service(
 
     Args:
         engines: Used instead of those that ``integrations.yml`` names.
-        store: Keeps conversations; in memory by default. Closed by whoever made it.
+        store: Keeps conversations; the one that ``integrations.yml`` names by default. Closed with the service.
 
     Raises:
         ProjectError: Problems in the project's files.
@@ -149,12 +165,16 @@ def build_service(
     """
     config = load_config(root)
     engines = engines or build_engines(config.integrations, config.agent.agent.language)
-    return Service(config, Agent.load(config, engines.model, store=store), engines, progress)
+    store = store or configured_store(config)
+    return Service(config, Agent.load(config, engines.model, store=store), engines, store, progress)
 
 
 @contextmanager
-def open_texts(root: Path, runner: asyncio.Runner) -> Iterator[TextConversations]:
+def open_texts(root: Path, runner: asyncio.Runner, *, ephemeral: bool = False) -> Iterator[TextConversations]:
     """The agent of the project in ``root`` without its ears and voice, on a loop that runs only now and then.
+
+    Args:
+        ephemeral: Nothing of what is said outlives this.
 
     Raises:
         ProjectError: Problems in the project's files.
@@ -162,14 +182,17 @@ def open_texts(root: Path, runner: asyncio.Runner) -> Iterator[TextConversations
     """
     config = load_config(root)
     model = build_model(config.integrations.llm)
-    agent = Agent.load(config, model)
+    store = MemoryStore() if ephemeral else configured_store(config)
+    agent = Agent.load(config, model, store=store)
     texts = TextConversations(lambda name, channel: agent.open(name, channel=channel), Readiness(), lambda name: False)
 
     async def close() -> None:
         await texts.aclose()
         await agent.aclose()
+        await store.aclose()
         await model.aclose()
 
+    runner.run(store.open())
     runner.run(model.warm_up())
     try:
         yield texts

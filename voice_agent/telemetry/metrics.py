@@ -30,3 +30,10 @@ ENGINE_FAILURES = Counter("voice_agent_engine_failures_total", "Speech and model
 AUDIO_DROPPED = Counter(
     "voice_agent_audio_dropped_seconds_total", "Caller audio dropped by bounded queues", ["channel"]
 )
+
+STORE_BACKLOG = Gauge("voice_agent_store_backlog_records", "Records of conversations not on the disk yet")
+STORE_FAILURES = Counter("voice_agent_store_failures_total", "Commits of the store that failed and are tried again")
+STORE_DROPPED = Counter("voice_agent_store_dropped_records_total", "Records of conversations that were given up")
+STORE_COMMIT = Histogram(
+    "voice_agent_store_commit_seconds", "Time of a commit on the writer's thread", buckets=_LATENCY_BUCKETS
+)
