@@ -7,12 +7,10 @@ from hypothesis import strategies as st
 
 from voice_agent.call.segmenter import Segmenter, Signal
 
-QUIET, LOUD = -70.0, -20.0
-
 
 def _push(segmenter: Segmenter, pattern: str) -> list[Signal]:
-    """``v`` voiced, ``l`` loud but not (yet) confirmed, ``.`` silence."""
-    return [segmenter.push(c == "v", LOUD if c in "vl" else QUIET) for c in pattern]
+    """``v`` voiced, ``.`` not; a digit is voiced and says how many frames before it were voice as well."""
+    return [segmenter.push(c != ".", int(c) if c.isdigit() else 0) for c in pattern]
 
 
 def test_one_voiced_frame_is_a_click_and_opens_nothing() -> None:
@@ -29,13 +27,13 @@ def test_two_adjacent_voiced_frames_open_an_utterance() -> None:
 
 def test_the_frames_the_detector_needed_to_be_sure_count_as_voice() -> None:
     segmenter = Segmenter(160)
-    _push(segmenter, ".....lllvv")
+    _push(segmenter, "........3v")
     assert segmenter.voice_ms == 100
 
 
-def test_quiet_frames_before_the_onset_do_not_count_as_voice() -> None:
+def test_the_frames_before_a_click_do_not_count_as_voice() -> None:
     segmenter = Segmenter(160)
-    _push(segmenter, "lll..vv")
+    _push(segmenter, "...3..vv")
     assert segmenter.voice_ms == 40
 
 

@@ -50,7 +50,8 @@ class FakeDetector:
         self.frames += 1
         loud = frame[1] >= LOUD >> 8 and frame[1] < 0x80
         self._loud = self._loud + 1 if loud else 0
-        return Voicing(self._loud >= self._delay, -20.0 if loud else -70.0)
+        earlier = self._delay - 1 if self._loud == self._delay else 0
+        return Voicing(self._loud >= self._delay, -20.0 if loud else -70.0, earlier)
 
     def reset(self) -> None:
         self._loud = 0

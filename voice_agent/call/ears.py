@@ -18,7 +18,7 @@ from collections.abc import Callable
 from enum import Enum
 from typing import Protocol
 
-from voice_agent.audio.frames import FRAME_BYTES, FRAME_MS, SILENCE
+from voice_agent.audio.frames import FRAME_BYTES, FRAME_MS, SILENCE, Reframer
 from voice_agent.call.barge_in import BargeIn
 from voice_agent.call.clock import MediaClock
 from voice_agent.call.endpointing import Endpointing
@@ -34,7 +34,6 @@ GAP_TICKS = 10
 """Ticks without a frame after which the wire is taken to send nothing in silence (200 ms)."""
 PARTIAL_FIRST_MS = 240
 PARTIAL_EVERY_MS = 400
-_FRAME_S = FRAME_MS / 1000
 
 
 class Lost(Enum):
@@ -94,7 +93,7 @@ class Ears:
         self._max_bytes = max(FRAME_BYTES, int(options.max_utterance_s * 1000 / FRAME_MS) * FRAME_BYTES)
         self._utterance: Utterance | None = None
         self._closing: Utterance | None = None
-        self._rest = b""
+        self._reframer = Reframer()
         self._frames = self._frames_seen = self._gap = 0
         self._unsubscribe: Callable[[], None] | None = None
 
@@ -114,14 +113,8 @@ class Ears:
 
     def hear(self, pcm: bytes) -> None:
         """Take caller audio of any length; what is no whole frame waits for the rest."""
-        if len(pcm) == FRAME_BYTES and not self._rest:
-            self._frame(pcm)
-            return
-        data = self._rest + pcm
-        whole = len(data) - len(data) % FRAME_BYTES
-        for at in range(0, whole, FRAME_BYTES):
-            self._frame(data[at : at + FRAME_BYTES])
-        self._rest = data[whole:]
+        for frame in self._reframer.push(pcm):
+            self._frame(frame)
 
     def want_partial(self, utterance: Utterance) -> None:
         """The words so far would help to decide: recognise them if nothing is under way."""
@@ -153,7 +146,7 @@ class Ears:
         self._frames += 1
         voicing = self._detector.push(frame)
         segmenter = self._segmenter
-        signal = segmenter.push(voicing.voiced, voicing.level_dbfs)
+        signal = segmenter.push(voicing.voiced, voicing.earlier_frames)
         if not segmenter.open:
             self._pre_roll.append(frame)
             return
@@ -289,7 +282,7 @@ class Ears:
         missing = self._gap if self._gap == GAP_TICKS else 1
         for _ in range(missing):
             if self._segmenter.open:
-                self._advance(SILENCE, self._segmenter.push(False, -96.0))
+                self._advance(SILENCE, self._segmenter.push(False))
 
 
 def _words(transcript: Transcript) -> str:

@@ -11,18 +11,12 @@ The end is not the segmenter's to decide: whoever decides it calls `close`.
 
 from __future__ import annotations
 
-from collections import deque
 from enum import IntEnum
 
 from voice_agent.audio.frames import FRAME_MS
 
 ADJACENT_FRAMES = 2
 """Voiced frames in a row that count as voice. One alone is a click."""
-BACKDATED_FRAMES = 3
-"""Most frames before the first confirmed one that are counted as voice: a detector confirms with a delay of 60 ms
-(median over 80 studio prompts in noise)."""
-BACKDATED_DB = 12.0
-"""A frame this much quieter than the first confirmed one was not yet voice."""
 
 
 class Signal(IntEnum):
@@ -40,12 +34,11 @@ class Segmenter:
         paused: At least ``pause_ms`` of silence since its last voice.
     """
 
-    __slots__ = ("_before", "_pause_frames", "_run", "_silence", "_voice", "open", "paused")
+    __slots__ = ("_earlier", "_pause_frames", "_run", "_silence", "_voice", "open", "paused")
 
     def __init__(self, pause_ms: int) -> None:
         self._pause_frames = max(1, pause_ms // FRAME_MS)
-        self._before: deque[float] = deque(maxlen=BACKDATED_FRAMES)
-        self._run = self._voice = self._silence = 0
+        self._run = self._voice = self._silence = self._earlier = 0
         self.open = self.paused = False
 
     @property
@@ -58,10 +51,10 @@ class Segmenter:
         """Silence since the utterance's last voice."""
         return self._silence * FRAME_MS
 
-    def push(self, voiced: bool, level_dbfs: float) -> Signal:
-        """Take the verdict on the next frame."""
+    def push(self, voiced: bool, earlier_frames: int = 0) -> Signal:
+        """Take the verdict on the next frame; ``earlier_frames``: see `Voicing`."""
         if not self.open:
-            return self._wait_for_onset(voiced, level_dbfs)
+            return self._wait_for_onset(voiced, earlier_frames)
         if not voiced:
             self._silence += 1 + (self._run if self._run < ADJACENT_FRAMES else 0)
             self._run = 0
@@ -85,26 +78,17 @@ class Segmenter:
     def close(self) -> None:
         """The utterance is over; the next voice opens a new one."""
         self.open = self.paused = False
-        self._run = self._voice = self._silence = 0
-        self._before.clear()
+        self._run = self._voice = self._silence = self._earlier = 0
 
-    def _wait_for_onset(self, voiced: bool, level_dbfs: float) -> Signal:
+    def _wait_for_onset(self, voiced: bool, earlier_frames: int) -> Signal:
         if not voiced:
-            self._run = 0
-            self._before.append(level_dbfs)
+            self._run = self._earlier = 0
             return Signal.NONE
         self._run += 1
+        self._earlier += earlier_frames
         if self._run < ADJACENT_FRAMES:
             return Signal.NONE
         self.open = True
-        self._voice = self._run + self._backdated(level_dbfs)
+        self._voice = self._run + self._earlier
         self._silence = 0
         return Signal.ONSET
-
-    def _backdated(self, level_dbfs: float) -> int:
-        count = 0
-        for before in reversed(self._before):
-            if before < level_dbfs - BACKDATED_DB:
-                break
-            count += 1
-        return count
