@@ -10,7 +10,18 @@ import re
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema, field_validator, model_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    GetJsonSchemaHandler,
+    WithJsonSchema,
+    field_validator,
+    model_validator,
+)
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema
 
 TEXT_MATCHERS = ("contains", "equals", "matches", "response")
 VALUE_MATCHERS = ("contains", "equals", "matches", "one_of", "set")
@@ -95,24 +106,26 @@ def _runs(value: Any) -> Any:
     return _listed(value)
 
 
-def _inline(model: str, *short: dict[str, Any]) -> WithJsonSchema:
-    """Describe a list of ``model`` that may also be one of it, or a short spelling."""
-    one = {"anyOf": [{"$ref": f"#/$defs/{model}"}, *short]}
-    return WithJsonSchema({"anyOf": [one, {"type": "array", "items": one}]})
+class _Also:
+    """Adds short spellings to the JSON schema of a part, or of the items of a list of which one may stand alone."""
+
+    def __init__(self, *short: dict[str, Any]) -> None:
+        self._short = short
+
+    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        inner = handler(schema)
+        if inner.get("type") != "array":
+            return {"anyOf": [inner, *self._short]}
+        one = {"anyOf": [inner["items"], *self._short]} if self._short else inner["items"]
+        return {"anyOf": [one, {"type": "array", "items": one}]}
 
 
 _TEXT = {"type": ["string", "number"]}
 _CALLS = {"type": "object", "additionalProperties": {"type": ["object", "null"]}}
 
-TextMatches = Annotated[list[TextMatch], BeforeValidator(_listed), _inline("TextMatch", _TEXT)]
-ToolRunMatches = Annotated[
-    list[ToolRunMatch], BeforeValidator(_runs), _inline("ToolRunMatch", {"type": "string"}, _CALLS)
-]
-Names = Annotated[
-    list[str],
-    BeforeValidator(_listed),
-    WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}),
-]
+TextMatches = Annotated[list[TextMatch], BeforeValidator(_listed), _Also(_TEXT)]
+ToolRunMatches = Annotated[list[ToolRunMatch], BeforeValidator(_runs), _Also({"type": "string"}, _CALLS)]
+Names = Annotated[list[str], BeforeValidator(_listed), _Also()]
 
 
 class SkillExpectation(Part):
@@ -142,10 +155,7 @@ class Expectation(Part):
     silent: bool | None = None
     ran: ToolRunMatches = []
     memory: dict[str, Any] = {}
-    skill: Annotated[
-        SkillExpectation | None,
-        WithJsonSchema({"anyOf": [{"$ref": "#/$defs/SkillExpectation"}, {"type": "string"}]}),
-    ] = None
+    skill: Annotated[SkillExpectation | None, _Also({"type": "string"})] = None
     confirming: str | None = None
     hung_up: bool | None = None
     status: Literal["completed", "cancelled", "error"] | None = None
@@ -211,17 +221,7 @@ class Stub(Part):
     sets: dict[str, Any] = {}
 
 
-Stubs = Annotated[
-    dict[str, Annotated[list[Stub], BeforeValidator(_listed), Field(min_length=1)]],
-    WithJsonSchema(
-        {
-            "type": "object",
-            "additionalProperties": {
-                "anyOf": [{"$ref": "#/$defs/Stub"}, {"type": "array", "items": {"$ref": "#/$defs/Stub"}}]
-            },
-        }
-    ),
-]
+Stubs = dict[str, Annotated[list[Stub], Field(min_length=1), BeforeValidator(_listed), _Also()]]
 
 
 class Interruption(Part):

@@ -26,7 +26,7 @@ class Excerpt:
 def excerpt(problem: Problem) -> Excerpt | None:
     """Return the line that ``problem`` stands on; None when there is no such line.
 
-    Points at what the message names, if the line has it, else at the whole line.
+    Points at the last thing that the message names and the line has, else at the whole line.
     """
     if problem.path is None or problem.line is None:
         return None
@@ -36,11 +36,11 @@ def excerpt(problem: Problem) -> Excerpt | None:
     text = lines[problem.line - 1].expandtabs(4).rstrip()[:MAX_COLUMNS]
     if not text.strip():
         return None
-    for names in _NAMED.findall(problem.message):
-        for name in filter(None, names):
-            found = re.search(rf"(?<![\w.]){re.escape(name)}(?!\w)", text)
-            if found is not None:
-                return Excerpt(problem.line, text, *found.span())
+    named = [name for names in _NAMED.findall(problem.message) for name in names if name]
+    for name in reversed(named):
+        found = re.search(rf"(?<![\w.]){re.escape(name)}(?!\w)", text)
+        if found is not None:
+            return Excerpt(problem.line, text, *found.span())
     return Excerpt(problem.line, text, len(text) - len(text.lstrip()), len(text))
 
 

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -193,7 +194,7 @@ def as_markdown() -> str:
     lines = [
         "# Problems that `voice-agent check` finds",
         "",
-        "Made from the code by `voice-agent schema --write docs/schemas`; do not edit. A `*` is the kind of file",
+        "Made by `python -m voice_agent.authoring.problem_catalogue`; do not edit. A `*` stands for the kind of file",
         "(`config` is agent.yml) or for a key. Problems marked *warning* do not keep a project from running.",
         "`voice-agent check --explain ID` shows one line of these tables.",
     ]
@@ -206,3 +207,7 @@ def _rows(entries: Iterable[Entry]) -> Iterable[str]:
     for entry in entries:
         meaning, remedy = (text.replace("|", "\\|") for text in (entry.meaning, entry.remedy))
         yield f"| `{entry.id}`{' *warning*' if entry.warning else ''} | {meaning} | {remedy} |"
+
+
+if __name__ == "__main__":
+    sys.stdout.write(as_markdown())

@@ -17,6 +17,8 @@ _COMMANDS = {
     "run": ("voice_agent.cli.run:run", "Start the service and answer calls."),
     "chat": ("voice_agent.cli.chat:chat", "Talk to the agent by text, in this terminal."),
     "call": ("voice_agent.caller.command:call", "Place a simulated call to a running agent."),
+    "new": ("voice_agent.cli.new:new", "Make a new project, or a new skill in one."),
+    "schema": ("voice_agent.cli.schema:schema", "Print JSON schemas of a project's files, for editors."),
     "test": ("voice_agent.cli.test:test", "Play the conversation tests of a project."),
     "check": ("voice_agent.cli.check:check", "Report every problem of a project."),
 }

@@ -1,0 +1,105 @@
+"""JSON schemas of the files that pydantic models describe: agent.yml, integrations.yml, conversation tests.
+
+What an option means stands under it in the code; it is read from there, so that editors show it.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from collections.abc import Mapping
+from types import ModuleType
+from typing import Any
+
+from pydantic import BaseModel
+
+from voice_agent import config
+from voice_agent.authoring import conversation_file
+from voice_agent.authoring.conversation_file import ConversationFile
+from voice_agent.config import AgentFile, Integrations
+
+_TEXT_LIST = {"anyOf": [{"type": "array", "items": {"type": "string"}}, {"type": "string"}]}
+
+
+def agent_schema() -> dict[str, Any]:
+    """Return the schema of agent.yml, older spellings included."""
+    schema = _schema(AgentFile, config)
+    properties = schema["properties"]
+    instructions = properties.pop("references_instructions")
+    properties["references"] = {
+        "type": "object",
+        "description": instructions.get("description", ""),
+        "properties": {"instructions": {"type": "string"}},
+    }
+    # Keys that are understood but not acted on, and those that may stand inside `agent:` as well.
+    schema["additionalProperties"] = True
+    identity = schema["$defs"]["AgentIdentity"]
+    identity["properties"].update(rules=properties["rules"], references=properties["references"])
+    identity["additionalProperties"] = True
+    for name in ("voice_rules", "text_rules"):
+        rules = schema["$defs"]["StyleOptions"]["properties"][name]
+        rules["anyOf"] = [*_TEXT_LIST["anyOf"], {"type": "null"}]
+    if "PromptOptions" in schema["$defs"]:
+        schema["$defs"]["PromptOptions"]["additionalProperties"] = True
+    return schema
+
+
+def integrations_schema() -> dict[str, Any]:
+    """Return the schema of integrations.yml. A channel may carry keys of other engines."""
+    schema = _schema(Integrations, config)
+    schema["additionalProperties"] = True
+    for name in ("ChannelOptions", "Channels"):
+        schema["$defs"][name]["additionalProperties"] = True
+    older = schema["$defs"]["ChannelOptions"]["properties"]
+    older["interruptions"] = {
+        "type": "object",
+        "description": "Older spelling of turn_taking.barge_in and turn_taking.min_words.",
+        "properties": {"enabled": {"type": "boolean"}, "min_words": {"type": "integer"}},
+        "additionalProperties": False,
+    }
+    older["silence_timeout"] = {"type": "number", "description": "Older spelling of turn_taking.silence_timeout_s."}
+    _allow_variables(schema)
+    return schema
+
+
+def conversations_schema() -> dict[str, Any]:
+    """Return the schema of a file of conversation tests."""
+    return _schema(ConversationFile, conversation_file)
+
+
+def _schema(model: type[BaseModel], module: ModuleType) -> dict[str, Any]:
+    schema = model.model_json_schema()
+    documented = _docstrings(module)
+    for name, definition in {**schema.get("$defs", {}), model.__name__: schema}.items():
+        definition.pop("title", None)
+        for key, option in definition.get("properties", {}).items():
+            option.pop("title", None)
+            if text := documented.get(name, {}).get(key):
+                option["description"] = text
+    return schema
+
+
+def _docstrings(module: ModuleType) -> Mapping[str, Mapping[str, str]]:
+    """Return the texts under the attributes of each class of ``module``, on one line each."""
+    found: dict[str, dict[str, str]] = {}
+    for node in ast.parse(inspect.getsource(module)).body:
+        if not isinstance(node, ast.ClassDef):
+            continue
+        texts = found.setdefault(node.name, {})
+        for before, after in zip(node.body, node.body[1:], strict=False):
+            if not (isinstance(before, ast.AnnAssign) and isinstance(before.target, ast.Name)):
+                continue
+            if isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant):
+                texts[before.target.id] = " ".join(str(after.value.value).replace("``", "`").split())
+    return found
+
+
+def _allow_variables(schema: Any) -> None:
+    """Let ``${NAME}`` stand where a number, a truth value or a path is wanted."""
+    if isinstance(schema, dict):
+        for option in schema.get("properties", {}).values():
+            if option.get("type") in ("integer", "number", "boolean"):
+                kept = {k: option.pop(k) for k in list(option) if k not in ("description", "default")}
+                option["anyOf"] = [kept, {"type": "string", "pattern": r"\$\{\w+(:-[^}]*)?\}"}]
+        for value in schema.get("$defs", {}).values():
+            _allow_variables(value)
