@@ -1,4 +1,4 @@
-"""Loudness of a frame, and fades so that cut speech does not click."""
+"""Loudness of a frame, and a fade so that cut speech does not click."""
 
 from __future__ import annotations
 
@@ -28,14 +28,4 @@ def fade_out(pcm: bytes, samples: int) -> bytes:
     if length <= 0:
         return pcm
     faded[-length:] = faded[-length:] * np.arange(length - 1, -1, -1, dtype=np.float32) / length
-    return faded.tobytes()
-
-
-def fade_in(pcm: bytes, samples: int) -> bytes:
-    """Return ``pcm`` with its first ``samples`` samples faded linearly from zero (all, if it is shorter)."""
-    faded = np.frombuffer(pcm, np.int16).copy()
-    length = min(samples, len(faded))
-    if length <= 0:
-        return pcm
-    faded[:length] = faded[:length] * np.arange(length, dtype=np.float32) / length
     return faded.tobytes()

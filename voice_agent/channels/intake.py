@@ -32,12 +32,11 @@ class Intake:
         dropped_s: Seconds of audio dropped so far.
     """
 
-    __slots__ = ("_backlog", "_backlog_bytes", "_bucket", "_half", "_resampler", "dropped_s")
+    __slots__ = ("_backlog", "_backlog_bytes", "_bucket", "_resampler", "dropped_s")
 
     def __init__(self, rate: int, now: float) -> None:
         """Args: ``rate``: samples per second on the wire; ``now``: seconds of the clock `push` is fed."""
-        self._resampler = Resampler(rate, SAMPLE_RATE) if rate != SAMPLE_RATE else None
-        self._half = b""
+        self._resampler = Resampler(rate, SAMPLE_RATE)
         self._backlog: deque[bytes] = deque()
         self._backlog_bytes = 0
         self._bucket = TokenBucket(BURST_S * _BYTES_PER_S, CATCH_UP * _BYTES_PER_S, now)
@@ -50,7 +49,7 @@ class Intake:
 
     def push(self, data: bytes, now: float) -> bytes:
         """Take one message of the wire, any length; return the canonical PCM to hear now, possibly none."""
-        pcm = self._resampler.push(data) if self._resampler else self._whole_samples(data)
+        pcm = self._resampler.push(data)
         if not self._backlog and self._bucket.take(len(pcm), now):
             return pcm
         self._keep(pcm)
@@ -67,14 +66,6 @@ class Intake:
     def wait_s(self, now: float) -> float | None:
         """Return the seconds until `release` has something, or None while nothing waits."""
         return self._bucket.wait_s(len(self._backlog[0]), now) if self._backlog else None
-
-    def _whole_samples(self, data: bytes) -> bytes:
-        if not self._half and not len(data) & 1:
-            return data
-        data = self._half + data
-        whole = len(data) & ~1
-        self._half = data[whole:]
-        return data[:whole]
 
     def _keep(self, pcm: bytes) -> None:
         # Frame-sized pieces, so that the backlog is released and dropped in small steps.

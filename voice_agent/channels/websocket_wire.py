@@ -76,7 +76,7 @@ class WebSocketWire:
         self._loop = asyncio.get_running_loop()
         now = self._loop.time()
         self._intake = Intake(rate, now)
-        self._outgoing = Resampler(SAMPLE_RATE, rate) if rate != SAMPLE_RATE else None
+        self._outgoing = Resampler(SAMPLE_RATE, rate)
         self._errors = TokenBucket(*ERRORS, now)
         self._controls = TokenBucket(*MESSAGES, now)
         self._refused_messages = 0
@@ -221,17 +221,14 @@ class WebSocketWire:
     def send_audio(self, frame: bytes) -> None:
         if self._closing:
             return
-        if self._outgoing is not None:
-            frame = self._outgoing.push(frame)
         now = self._loop.time()
         self._plays_until = (self._plays_until if self._plays_until > now else now) + _FRAME_S
-        self._queue_audio(frame, now)
+        self._queue_audio(self._outgoing.push(frame), now)
 
     def clear(self) -> None:
         if self._closing:
             return
-        if self._outgoing is not None:
-            self._outgoing.flush()
+        self._outgoing.flush()
         self._outbox.clear()
         self._plays_until = self._loop.time()
         self._wake()
@@ -248,7 +245,7 @@ class WebSocketWire:
 
     async def drain(self, timeout_s: float) -> bool:
         """True once all audio has left and, at the speed of speech, has been played."""
-        if self._outgoing is not None and (rest := self._outgoing.flush()):
+        if rest := self._outgoing.flush():
             self._queue_audio(rest, self._loop.time())
         deadline = self._loop.time() + timeout_s
         while not self._over.done():
