@@ -4,7 +4,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from voice_agent.speech.utterance_windows import SAMPLE_RATE, cut_at_pauses
+from voice_agent.audio.frames import SAMPLE_RATE
+from voice_agent.speech.utterance_windows import cut_at_pauses
 
 
 def speech(seconds: float, pauses: list[float]) -> np.ndarray:

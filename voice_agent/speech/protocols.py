@@ -14,6 +14,8 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from voice_agent.audio.frames import SAMPLE_BYTES, SAMPLE_RATE
+
 
 class Priority(IntEnum):
     """Order in which waiting speech jobs run; lower runs first."""
@@ -64,14 +66,6 @@ class VoiceDetector(Protocol):
 
     def reset(self) -> None:
         """Forget the stream so far."""
-        ...
-
-
-class EndOfTurnDetector(Protocol):
-    """Judges from the sound of an utterance whether its speaker has finished."""
-
-    async def probability(self, pcm: NDArray[np.int16]) -> float:
-        """Return the probability (0 … 1) that the utterance ending here is complete."""
         ...
 
 
@@ -136,7 +130,7 @@ class Speech:
 
     @property
     def seconds(self) -> float:
-        return len(self.pcm) / 32000
+        return len(self.pcm) / (SAMPLE_BYTES * SAMPLE_RATE)
 
 
 class Synthesizer(Protocol):

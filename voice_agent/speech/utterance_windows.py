@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-SAMPLE_RATE = 16000
+from voice_agent.audio.frames import SAMPLE_RATE
+
 MAX_WINDOW_S = 24.0
 """Leaves at least 6 s of padding in Whisper's longest window of 30 s."""
 SEARCH_S = 8.0

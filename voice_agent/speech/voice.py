@@ -23,7 +23,7 @@ from voice_agent.speech.cache import ResponseCache
 from voice_agent.speech.pcm import check_pcm
 from voice_agent.speech.protocols import EngineError, PoolOverloaded, Priority, Speech, Synthesizer, TextSpan
 from voice_agent.speech.speakable import speakable
-from voice_agent.speech.splitter import SentenceSplitter, split
+from voice_agent.speech.splitter import split
 from voice_agent.telemetry.metrics import ABANDONED_TASKS, ENGINE_FAILURES
 
 log = logging.getLogger(__name__)
@@ -79,7 +79,7 @@ class CachedVoice:
             yield whole
             return
         # Canned text is cut as `cached` and `warm` cut it, or its pieces would not be found again.
-        pieces = split(text) if canned else _live_pieces(text, first)
+        pieces = split(text, first_clause=first and not canned)
         ahead: asyncio.Task[Speech] | None = None
         has_apologised = False
         try:
@@ -236,11 +236,6 @@ def fallback_audio() -> bytes:
     ``scripts/make_fallback_audio.py`` with Piper's voice en_US-joe-medium (CC0).
     """
     return read_wav_16k(str(files("voice_agent.speech").joinpath("assets/fallback.wav")))
-
-
-def _live_pieces(text: str, first: bool) -> list[str]:
-    splitter = SentenceSplitter(first_clause=first)
-    return splitter.push(text) + splitter.flush()
 
 
 def _fit(speech: Speech, piece: str) -> Speech:

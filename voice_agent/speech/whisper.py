@@ -8,13 +8,13 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from voice_agent.audio.frames import SAMPLE_RATE
 from voice_agent.config import SttOptions
 from voice_agent.speech.hallucination import is_credible
 from voice_agent.speech.pool import SpeechPool
 from voice_agent.speech.protocols import EngineError, Priority, Transcript
-from voice_agent.speech.utterance_windows import SAMPLE_RATE, cut_at_pauses
+from voice_agent.speech.utterance_windows import cut_at_pauses
 from voice_agent.speech.whisper_decoder import Decoded, WhisperDecoder
-from voice_agent.telemetry.metrics import ENGINE_FAILURES
 
 log = logging.getLogger(__name__)
 
@@ -80,7 +80,6 @@ class WhisperRecognizer:
         try:
             return decoder.decode(pcm)
         except Exception as error:
-            ENGINE_FAILURES.labels(engine="whisper").inc()
             log.exception("Whisper failed on %.1f s of audio", len(pcm) / SAMPLE_RATE)
             raise EngineError(f"Whisper failed on {len(pcm) / SAMPLE_RATE:.1f} s of audio: {error}") from error
 

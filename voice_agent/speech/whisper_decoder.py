@@ -30,11 +30,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from voice_agent.audio.frames import SAMPLE_RATE
 from voice_agent.diagnostics import RemediableError, did_you_mean
 from voice_agent.speech import repetition
 from voice_agent.speech.models import whisper_model
 
-SAMPLE_RATE = 16000
 PADDING_S = 8.0
 """Word errors of ``tiny.en`` on 160 clips with 5, 6, 7, 8 and 10 s: 4.5, 4.6, 4.3, 4.1 and 4.1 %."""
 PADDING_OF_MODEL_S = {"base": 6.0}
