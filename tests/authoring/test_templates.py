@@ -47,7 +47,7 @@ def test_a_new_skill_fits_into_the_project_and_passes_its_test(project: Path) ->
 
 def test_every_file_leads_editors_to_a_schema_that_is_there(project: Path) -> None:
     voice_agent("new", "skill", "change_address", "--path", project)
-    files = [path for path in project.rglob("*.yml")]
+    files = list(project.rglob("*.yml"))
     assert len(files) >= 8
     for path in files:
         found = re.search(r"\$schema=(\S+)", path.read_text())

@@ -20,6 +20,7 @@ _COMMANDS = {
     "new": ("voice_agent.cli.new:new", "Make a new project, or a new skill in one."),
     "schema": ("voice_agent.cli.schema:schema", "Print JSON schemas of a project's files, for editors."),
     "test": ("voice_agent.cli.test:test", "Play the conversation tests of a project."),
+    "prompt": ("voice_agent.cli.prompt:prompt", "Show exactly what a model is given in a turn."),
     "check": ("voice_agent.cli.check:check", "Report every problem of a project."),
 }
 

@@ -40,6 +40,7 @@ def find_problems(root: Path) -> list[Problem]:
     """Check settings, skills, conversation tests, and that what the engines need is there. Loads no model."""
     from voice_agent.authoring.conversation_reader import find_files, read_tests
     from voice_agent.config_files import load_config
+    from voice_agent.dialogue.agent_checks import check_agent
     from voice_agent.dialogue.loader import load_project
     from voice_agent.service.engines import build_engines
 
@@ -64,6 +65,8 @@ def find_problems(root: Path) -> list[Problem]:
     loaded = attempt(lambda: load_project(root))
     if loaded is not None:
         collect(loaded[1])
+        if config is not None:
+            collect(check_agent(config, loaded[0]))
     tests: list[Problem] = []
     for file in find_files(root):
         read_tests(file, tests)
@@ -85,12 +88,12 @@ def show(problems: list[Problem], root: Path) -> None:
         for line in _described(problem, where):
             console.print(line)
         console.print()
-    errors = sum(problem.severity is Severity.ERROR for problem in problems)
-    warnings = len(problems) - errors
-    if errors:
-        console.print(f"{_count(errors, 'error')}, {_count(warnings, 'warning')}", style="bold red")
+    numbers = {severity: sum(problem.severity is severity for problem in problems) for severity in Severity}
+    parts = [_count(number, severity.value) for severity, number in numbers.items() if number]
+    if numbers[Severity.ERROR]:
+        console.print(", ".join(parts), style="bold red")
     else:
-        console.print(f"no errors, {_count(warnings, 'warning')}" if warnings else "no problems", style="green")
+        console.print(", ".join(["no errors", *parts]) if parts else "no problems", style="green")
 
 
 def _described(problem: Problem, where: str) -> list[Text]:
@@ -98,7 +101,7 @@ def _described(problem: Problem, where: str) -> list[Text]:
 
     from voice_agent.authoring.excerpt import excerpt
 
-    colour = "red" if problem.severity is Severity.ERROR else "yellow"
+    colour = {Severity.ERROR: "red", Severity.WARNING: "yellow"}.get(problem.severity, "cyan")
     place = f"{where}:{problem.line}  " if problem.line else f"{where}  " if where else ""
     lines = [Text.assemble("  ", (problem.severity.value, f"bold {colour}"), " ", (place, "bold"), problem.message)]
     found = excerpt(problem)

@@ -32,6 +32,8 @@ def new(name: str, skill_id: str | None, path: Path) -> None:
     elif skill_id is not None:
         raise click.UsageError(f"Did you mean: voice-agent new skill {skill_id}?")
     else:
+        if Path(name).name != name:
+            raise RemediableError(f"{name!r} is a path.", "Give the name alone, and the folder it goes to with --path.")
         folder = path / name
         written = _attempt(lambda: [*templates.new_project(folder), *schemas.write(folder / templates.SCHEMAS)])
         then = f"voice-agent test {_folder(folder)} && voice-agent chat {_folder(folder)}"
