@@ -60,6 +60,13 @@ class RemediableError(Exception):
         super().__init__(f"{message} {remedy}")
 
 
+def missing_package(package: str, extra: str) -> RemediableError:
+    """Return the error for a package that comes with an extra of ``voice-agent`` and is not installed."""
+    return RemediableError(
+        f"The package {package} is not installed.", f'Install it: pip install "voice-agent[{extra}]".'
+    )
+
+
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """Return ``"Did you mean 'x'?"`` for the nearest known word, or an empty string."""
     near = difflib.get_close_matches(word, list(known), n=1, cutoff=0.6)

@@ -11,7 +11,7 @@ from datetime import date
 from pathlib import Path
 
 from voice_agent.config import LlmOptions
-from voice_agent.diagnostics import RemediableError, did_you_mean
+from voice_agent.diagnostics import RemediableError, did_you_mean, missing_package
 from voice_agent.llm.deadlines import DeadlinedModel
 from voice_agent.llm.fallback import Candidate, FallbackModel
 from voice_agent.llm.protocol import LanguageModel
@@ -99,9 +99,7 @@ def _key(options: LlmOptions) -> str | None:
 
 def _require(module: str, extra: str) -> None:
     if importlib.util.find_spec(module) is None:
-        raise RemediableError(
-            f"The package {module!r} is not installed.", f"Install it with: pip install 'voice-agent[{extra}]'."
-        )
+        raise missing_package(module, extra)
 
 
 def _known_providers() -> frozenset[str]:

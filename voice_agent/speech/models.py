@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from voice_agent.diagnostics import RemediableError, did_you_mean
+from voice_agent.diagnostics import RemediableError, did_you_mean, missing_package
 
 log = logging.getLogger(__name__)
 
@@ -176,19 +176,15 @@ def _hub_sizes() -> Sequence[str]:
     try:
         from faster_whisper import available_models
     except ImportError as error:
-        raise _missing("faster_whisper", "whisper") from error
+        raise missing_package("faster-whisper", "whisper") from error
     sizes: list[str] = available_models()
     return sizes
-
-
-def _missing(package: str, extra: str) -> RemediableError:
-    return RemediableError(f"Package {package} is not installed.", f'Install it: pip install "voice-agent[{extra}]".')
 
 
 def _package_directory(package: str, extra: str) -> Path:
     spec = importlib.util.find_spec(package)
     if spec is None or not spec.submodule_search_locations:
-        raise _missing(package, extra)
+        raise missing_package(package.replace("_", "-"), extra)
     return Path(next(iter(spec.submodule_search_locations)))
 
 

@@ -16,9 +16,9 @@ import numpy as np
 from voice_agent.audio.frames import SAMPLE_RATE
 from voice_agent.audio.resample import resample
 from voice_agent.config import TtsOptions
-from voice_agent.diagnostics import RemediableError
+from voice_agent.diagnostics import missing_package
 from voice_agent.speech.alignment import Phoneme, display_spans, spans_by_characters, word_ranges
-from voice_agent.speech.models import piper_voice
+from voice_agent.speech.models import PIPER_BUNDLES, piper_voice
 from voice_agent.speech.pcm import check_pcm
 from voice_agent.speech.piper_model import file_digest, load_voice
 from voice_agent.speech.pool import SpeechPool
@@ -79,12 +79,11 @@ class PiperSynthesizer:
         try:
             import piper  # noqa: F401
         except ImportError as error:
-            raise RemediableError(
-                "speech.tts.name is piper, but the package piper-tts is not installed.",
-                'Install it: pip install "voice-agent[piper]".',
-            ) from error
+            raise missing_package("piper-tts", "piper") from error
         weights, config_path = piper_voice(self._options.voice)
-        digest = file_digest(weights)
+        # A bundled voice was hashed a moment ago, to be compared with its pinned sum.
+        bundle = PIPER_BUNDLES.get(self._options.voice)
+        digest = bundle.sha256 if bundle else file_digest(weights)
         self._voice = load_voice(weights, config_path, digest, self._threads)
         self._has_alignment = len(self._voice.session.get_outputs()) > 1
         espeak_voice: str = self._voice.config.espeak_voice

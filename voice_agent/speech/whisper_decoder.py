@@ -31,7 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from voice_agent.audio.frames import SAMPLE_RATE
-from voice_agent.diagnostics import RemediableError, did_you_mean
+from voice_agent.diagnostics import RemediableError, did_you_mean, missing_package
 from voice_agent.speech import repetition
 from voice_agent.speech.models import whisper_model
 
@@ -199,9 +199,7 @@ def _load(name: str, threads: int, workers: int) -> tuple[Any, Any]:
         import ctranslate2
         from faster_whisper import WhisperModel, download_model
     except ImportError as error:
-        raise RemediableError(
-            "Package faster-whisper is not installed.", 'Install it: pip install "voice-agent[whisper]".'
-        ) from error
+        raise missing_package("faster-whisper", "whisper") from error
     try:
         model = WhisperModel(path, device="cpu", compute_type="int8", cpu_threads=threads, num_workers=workers)
         if threads == 1:
