@@ -26,13 +26,13 @@ def keep_id(path: Path, now: datetime) -> tuple[str, Problem]:
     """
     made = new_id(now)
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_bytes().decode("utf-8")
         section = re.search(r"^agent:[ \t]*(#.*)?\r?\n(?:[ \t]*(?:#.*)?\r?\n)*([ \t]+)\S", text, re.MULTILINE)
         if section is None:
             raise OSError("`agent:` is not written as a block")
         at, indent = section.start(2), section.group(2)
         end = "\r\n" if "\r\n" in text else "\n"
-        path.write_text(f"{text[:at]}{indent}id: {made}{end}{text[at:]}", encoding="utf-8", newline="")
+        path.write_bytes(f"{text[:at]}{indent}id: {made}{end}{text[at:]}".encode())
     except (OSError, UnicodeDecodeError) as fault:
         message = f"`agent.id` is missing, and {made!r}, made for this run, could not be written: {fault}."
         return made, Problem("agent.id", message, "Add `id:` under `agent:`.", path, None, Severity.WARNING)

@@ -11,8 +11,12 @@ from typing import Any
 from voice_agent.dialogue.cancellation import CancelReason, CancelToken, TurnCancelled, race
 from voice_agent.dialogue.core import Core
 from voice_agent.dialogue.events import ENVELOPE, Clock, Listener
+from voice_agent.dialogue.hook_runner import HookFailed
+from voice_agent.dialogue.hooks import IncomingMessagePayload, Point, TurnFinishedPayload, TurnStartedPayload
 from voice_agent.dialogue.journal import Journal
 from voice_agent.dialogue.loop import RuntimeLoop
+from voice_agent.dialogue.model_call import CallListener
+from voice_agent.dialogue.prompt_sections import Prompt
 from voice_agent.dialogue.reply import SESSION_START as START_INTENT
 from voice_agent.dialogue.reply import SILENCE as SILENCE_INTENT
 from voice_agent.dialogue.reply import HeardReply, InputKind, ReplySink, TurnResult, TurnStatus, UserInput
@@ -30,6 +34,11 @@ CLOSE_WAIT_S = 3.0
 """How long `close` waits for a turn that is still in its grace window."""
 STORE_WAIT_S = 1.0
 """How long `close` waits for what was said to be on the disk."""
+
+
+class _Nowhere:
+    def emit(self, item: object) -> None:
+        """Take a reply that nobody is to hear."""
 
 
 class LiveConversation:
@@ -64,6 +73,21 @@ class LiveConversation:
     def on_event(self, callback: Listener) -> Callable[[], None]:
         """Call back with each new tracker event. Returns an unsubscriber."""
         return self._core.events.on_event(callback)
+
+    def on_model_call(self, listener: CallListener) -> Callable[[], None]:
+        """Call back with each model call once it has ended: the exact prompt and the reply. Returns an unsubscriber."""
+        return self._core.models.on_call(listener)
+
+    def prompt_preview(self, text: str) -> Prompt:
+        """Return the prompt that the first model call of a turn with ``text`` would get, as things stand now.
+
+        Nothing is run or recorded. Steps that need no model, and hooks, come first in a real turn;
+        `on_model_call` shows what they made of it.
+        """
+        turn = Turn(
+            "preview", self._core.state.turn + 1, UserInput(text), ReplyWriter(_Nowhere(), CancelToken()), CancelToken()
+        )
+        return self._loop.preview(turn)
 
     def line(self, name: str) -> str:
         """Return the wording of one of the service's own lines.
@@ -123,7 +147,12 @@ class LiveConversation:
             return await self._intent(user, turn_id, reply, cancel)
         if not user.text.strip():
             return nothing
-        user = UserInput(user.text[:MAX_UTTERANCE_CHARS], user.kind)
+        try:
+            user = await self._incoming(UserInput(user.text[:MAX_UTTERANCE_CHARS], user.kind), turn_id, cancel)
+        except TurnCancelled:
+            return TurnResult(turn_id, TurnStatus.CANCELLED)
+        if not user.text.strip():
+            return nothing
         start: TurnResult | None = None
         if self._sessions.expired(now) and self._sessions.begin(now):
             start = await self._one(START_INTENT, f"{turn_id}.start", reply, cancel, self._start_session)
@@ -132,6 +161,19 @@ class LiveConversation:
             self._record_user(user, turn_id)
             return TurnResult(turn_id, TurnStatus.CANCELLED)
         return await self._one(user, turn_id, reply, cancel, None)
+
+    async def _incoming(self, user: UserInput, turn_id: str, cancel: CancelToken) -> UserInput:
+        """Return the caller's words as the project's hooks leave them, before anything is stored."""
+        if not self._core.hooks.watches(Point.INCOMING_MESSAGE):
+            return user
+        self._core.events.turn_id = turn_id
+        try:
+            given = IncomingMessagePayload(user.text, user.kind.value)
+            heard = await self._core.hooks.run(Point.INCOMING_MESSAGE, given, cancel)
+        except HookFailed:
+            # The hook's fault is logged; a caller is answered all the same.
+            return user
+        return UserInput(heard.text[:MAX_UTTERANCE_CHARS], user.kind)
 
     async def _intent(self, user: UserInput, turn_id: str, reply: ReplyWriter, cancel: CancelToken) -> TurnResult:
         now = self._clock()
@@ -168,11 +210,12 @@ class LiveConversation:
         prepare: Callable[[Turn], None] | None,
     ) -> TurnResult:
         """Run one turn and record its beginning and end, whatever becomes of it."""
-        state = self._core.state
+        state, hooks = self._core.state, self._core.hooks
         state.turn += 1
         spoke = user.kind is not InputKind.INTENT
         turn = Turn(turn_id, state.turn, user, reply, cancel, answer_due=spoke, considered=not spoke)
         self._core.events.append("turn_started", {"turn_id": turn_id, "number": turn.number})
+        hooks.observe(Point.TURN_STARTED, TurnStartedPayload(turn_id, turn.number))
         self._record_user(user, turn_id)
         self._sessions.touch(self._clock(), spoke=spoke)
         status = TurnStatus.CANCELLED
@@ -184,6 +227,8 @@ class LiveConversation:
                 self._core.events.append("turn_superseded", {"turn_id": turn_id})
         finally:
             self._core.events.append("turn_finished", {"turn_id": turn_id, "status": status.value})
+            finished = TurnFinishedPayload(turn_id, turn.number, status.value, turn.error)
+            hooks.observe(Point.TURN_FINISHED, finished)
         if reply.first_text_at is not None:
             turn.marks["first_text"] = reply.first_text_at
         return TurnResult(turn_id, status, turn.error, turn.model_calls, turn.marks)
@@ -231,6 +276,7 @@ class LiveConversation:
             await self._journal.restore()
             self._sessions.end(outcome, self._clock())
             await self._journal.settle(STORE_WAIT_S)
+            await self._core.hooks.aclose()
         finally:
             if locked:
                 self._lock.release()

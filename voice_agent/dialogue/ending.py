@@ -40,7 +40,8 @@ class Ending:
             state.farewell, state.took_leave = list(self._core.agent.conversation.before_end), True
         if state.farewell:
             self._router.start(turn, self._core.project.skills[state.farewell.pop(0)])
-            turn.answer_due = False
+            # Goodbye is no answer to what is asked now.
+            turn.answer_due = turn.fill_due = False
             return False
         if state.farewell is not None:
             self._core.say(turn, "utter_hangup_goodbye")
