@@ -117,7 +117,6 @@ class _Replayer:
         # Called by a step, it gives control back there.
         step = top.cursor.step if top is not None and top.cursor is not None else None
         returns = skill.lifecycle or (isinstance(step, CallStep) and step.target.id == skill.id)
-        returns = bool(payload.get("returns", returns))
         self._state.stack.append(Frame(skill, self._state.activations, returns, fresh=False))
 
     def _ended(self, event: Mapping[str, Any], payload: Payload) -> None:
@@ -178,14 +177,12 @@ class _Replayer:
     def _tool_executed(self, event: Mapping[str, Any], payload: Payload) -> None:
         """A tool that a step ran is behind the cursor: it is not run again."""
         self._state.question = None
-        frame = self._frame(payload) if "skill" in payload else self._state.top
-        cursor = None if frame is None else frame.cursor
+        top = self._state.top
+        cursor = None if top is None else top.cursor
         if cursor is None:
             return
-        named = payload.get("step")
         for index, step in enumerate(cursor.block.steps[cursor.index :], cursor.index):
-            ran = isinstance(step, ToolStep) and step.tool == payload.get("tool")
-            if ran and (named is None or step.id == named):
+            if isinstance(step, ToolStep) and step.tool == payload.get("tool"):
                 cursor.go(index)
                 self._pass(cursor)
                 return
