@@ -29,6 +29,7 @@ from voice_agent.channels.desk import CallDesk, TextDesk
 from voice_agent.channels.websocket import MAX_MESSAGE_BYTES, Denial, WebSocketChannel, deny
 from voice_agent.channels.websocket_wire import Receive, Send
 from voice_agent.config import ServerOptions
+from voice_agent.connections import BoundedWebSocket, PunctualHttp
 from voice_agent.diagnostics import ProjectError, RemediableError
 from voice_agent.security import Gate, api_key
 from voice_agent.telemetry.logging import bind, bound
@@ -180,7 +181,8 @@ def _configure(app: Application, options: ServerOptions) -> uvicorn.Config:
         app,
         loop="none",
         lifespan="off",
-        ws="websockets-sansio",
+        http=PunctualHttp,
+        ws=BoundedWebSocket,
         ws_max_size=MAX_MESSAGE_BYTES,
         ws_ping_interval=PING_S,
         ws_ping_timeout=PING_S,

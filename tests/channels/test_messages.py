@@ -46,6 +46,8 @@ def test_every_message_of_the_wire_is_understood() -> None:
         ('{"type":"played","ms":-1}', "bad_message"),
         ('{"type":"played","ms":NaN}', "bad_message"),
         ('{"type":"played","ms":1e400}', "bad_message"),
+        ('{"type":"played","ms":1' + "0" * 400 + "}", "bad_message"),
+        ('{"type":"text","text":"\\u0000\\u001b"}', "bad_message"),
         ('{"type":"played","ms":true}', "bad_message"),
         ('{"type":"played","ms":"9"}', "bad_message"),
     ],
@@ -54,6 +56,17 @@ def test_a_message_that_cannot_be_used_says_what_would_be_right(text: str, code:
     with pytest.raises(BadMessage) as caught:
         decode(text)
     assert caught.value.code == code
+
+
+def test_typed_words_are_plain_text() -> None:
+    assert decode('{"type":"text","text":"\\ud83d\\ude00 \\ud800 a\\u0000b\\u001b[31m\\nc"}') == TypedText(
+        "😀 \ufffd ab[31m\nc"
+    )
+
+
+def test_half_a_character_in_a_reply_can_still_be_sent() -> None:
+    sent = encode(TranscriptMessage("agent", "fine \ud83d", final=True))
+    assert json.loads(sent.encode())["text"] == "fine \ufffd"
 
 
 @given(st.text())

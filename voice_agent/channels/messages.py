@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-import math
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from voice_agent.call.keys import KEYS
 from voice_agent.call.wire import (
     ErrorMessage,
     EventMessage,
@@ -19,7 +20,10 @@ from voice_agent.call.wire import (
 
 MAX_TEXT = 2000
 """Characters of one typed utterance."""
-KEYS = "0123456789*#ABCD"
+MAX_PLAYED_MS = 86_400_000
+
+_HALF_CHARACTERS = re.compile("[\ud800-\udfff]")
+_CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +59,16 @@ class BadMessage(Exception):
         self.code, self.message = code, message
 
 
+def whole(text: str) -> str:
+    """Replace halves of characters, which JSON can carry (``"\\ud800"``) and UTF-8 cannot."""
+    return _HALF_CHARACTERS.sub("\ufffd", text)
+
+
+def typed(text: str) -> str:
+    """Return what somebody typed as plain text: without control characters, which belong to terminals."""
+    return whole(_CONTROLS.sub("", text)).strip()
+
+
 def decode(text: str) -> ClientMessage:
     """Read one text message of a client.
 
@@ -76,11 +90,12 @@ def decode(text: str) -> ClientMessage:
 
 def _typed(body: Mapping[str, Any]) -> TypedText:
     text = body.get("text")
-    if not isinstance(text, str) or not text.strip():
+    words = typed(text) if isinstance(text, str) else ""
+    if not words:
         raise BadMessage("bad_message", '"text" must be a string that is not empty.')
-    if len(text) > MAX_TEXT:
+    if len(words) > MAX_TEXT:
         raise BadMessage("bad_message", f'"text" may have at most {MAX_TEXT} characters.')
-    return TypedText(text.strip())
+    return TypedText(words)
 
 
 def _key(body: Mapping[str, Any]) -> Key:
@@ -92,8 +107,9 @@ def _key(body: Mapping[str, Any]) -> Key:
 
 def _played(body: Mapping[str, Any]) -> Played:
     ms = body.get("ms")
-    if isinstance(ms, bool) or not isinstance(ms, int | float) or not math.isfinite(ms) or not 0 <= ms <= 86_400_000:
-        raise BadMessage("bad_message", '"ms" must be a number of milliseconds from 0 to 86400000.')
+    # A comparison is safe with every number JSON can hold; arithmetic is not: an integer may exceed any float.
+    if isinstance(ms, bool) or not isinstance(ms, int | float) or not 0 <= ms <= MAX_PLAYED_MS:
+        raise BadMessage("bad_message", f'"ms" must be a number of milliseconds from 0 to {MAX_PLAYED_MS}.')
     return Played(float(ms))
 
 
@@ -124,7 +140,7 @@ def encode(message: WireMessage) -> str:
             body = {"type": "metrics", "turn_id": turn_id, "timeline": timeline}
         case ErrorMessage(code, text):
             body = {"type": "error", "code": code, "message": text}
-    return json.dumps(body, ensure_ascii=False, default=_plain)
+    return whole(json.dumps(body, ensure_ascii=False, default=_plain))
 
 
 def _plain(value: Any) -> Any:

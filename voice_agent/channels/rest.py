@@ -19,7 +19,7 @@ from starlette.types import Receive, Scope, Send
 
 from voice_agent.channels import identifiers
 from voice_agent.channels.desk import CallRefused, Deliver, TextDesk, TextHangUp, TextItem, TextOutcome, TextPiece
-from voice_agent.channels.messages import MAX_TEXT
+from voice_agent.channels.messages import MAX_TEXT, typed, whole
 
 CHANNEL = "text"
 MAX_BODY_BYTES = 16 * 1024
@@ -98,9 +98,10 @@ def _parse(conversation_id: str, body: bytes) -> TextRequest:
             raise BadRequest(422, "bad_intent", f'"intent" must be one of {", ".join(INTENTS)}.')
         return TextRequest(conversation_id, given["intent"], intent=True)
     text = given["text"]
-    if not isinstance(text, str) or not text.strip() or len(text) > MAX_TEXT:
+    words = typed(text) if isinstance(text, str) else ""
+    if not 1 <= len(words) <= MAX_TEXT:
         raise BadRequest(422, "bad_text", f'"text" must be a string of 1 to {MAX_TEXT} characters.')
-    return TextRequest(conversation_id, text.strip(), intent=False)
+    return TextRequest(conversation_id, words, intent=False)
 
 
 class _Transcript:
@@ -116,7 +117,7 @@ class _Transcript:
             return
         while len(self.messages) <= item.message:
             self.messages.append("")
-        self.messages[item.message] += item.text
+        self.messages[item.message] += whole(item.text)
 
     def summary(self, asked: TextRequest, outcome: TextOutcome) -> dict[str, Any]:
         return {
@@ -194,7 +195,7 @@ class _EventStream(Response):
         async def deliver(item: TextItem) -> None:
             await transcript.deliver(item)
             if isinstance(item, TextPiece) and item.text:
-                await emit("delta", {"message": item.message, "text": item.text})
+                await emit("delta", {"message": item.message, "text": whole(item.text)})
 
         await send({"type": "http.response.start", "status": 200, "headers": _EVENT_HEADERS})
         try:

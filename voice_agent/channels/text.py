@@ -12,7 +12,7 @@ from collections.abc import Callable
 from rich.console import Console
 
 from voice_agent.channels.desk import CallRefused, TextDesk, TextHangUp, TextItem
-from voice_agent.channels.messages import MAX_TEXT
+from voice_agent.channels.messages import MAX_TEXT, typed, whole
 
 QUIT = ("/quit", "/exit")
 
@@ -54,7 +54,7 @@ class TextShell:
                 self._console.print()
 
     def _next_line(self) -> str | None:
-        line = self._read_line("you ▸ " if self._interactive else "").strip()
+        line = typed(self._read_line("you ▸ " if self._interactive else ""))
         if line in QUIT:
             return None
         if len(line) > MAX_TEXT:
@@ -84,7 +84,7 @@ class TextShell:
             if self._interactive:
                 self._console.print("agent ▸ ", end="", style="bold cyan")
         # What a model says is never markup.
-        self._console.print(item.text, end="", markup=False, highlight=False, emoji=False, soft_wrap=True)
+        self._console.print(whole(item.text), end="", markup=False, highlight=False, emoji=False, soft_wrap=True)
 
     def _end_line(self) -> None:
         if self._message is not None:
