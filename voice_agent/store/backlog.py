@@ -149,8 +149,11 @@ class Backlog:
                 self._idle = True
                 self._changed.wait(timeout_s)
                 self._idle = False
+            if self._waiting:
+                # A call to `wake` still holds for the next wait.
+                return True
             self._woken = False
-            return bool(self._waiting)
+            return False
 
     def wake(self) -> None:
         """End the present `wait`, or the next one."""
