@@ -9,6 +9,7 @@ import asyncio
 import logging
 from typing import Any
 
+from voice_agent.audio.frames import SAMPLE_RATE
 from voice_agent.call.barge_in import Decision, Words, weigh
 from voice_agent.call.ears import Ears, Lost
 from voice_agent.call.floor import Command, Event, Floor, State
@@ -200,7 +201,7 @@ class Arbiter:
         turn = self._runner.current
         if turn is None or not turn.first:
             return False
-        heard_s = turn.ledger.position(self._times.now()) / 16000
+        heard_s = turn.ledger.position(self._times.now()) / SAMPLE_RATE
         return heard_s < self._options.greeting_guard_s
 
     def _interruptible(self) -> bool:

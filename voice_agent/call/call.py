@@ -21,6 +21,7 @@ from voice_agent.call.arbiter import Arbiter
 from voice_agent.call.clock import MediaClock
 from voice_agent.call.ears import Ears
 from voice_agent.call.floor import Event, Floor, State
+from voice_agent.call.inbox import MAX_CHARACTERS
 from voice_agent.call.keys import KeyBuffer
 from voice_agent.call.mouth import Mouth
 from voice_agent.call.playout import Playout
@@ -38,8 +39,6 @@ from voice_agent.telemetry.logging import bind
 
 log = logging.getLogger(__name__)
 
-MAX_TYPED = 4000
-"""Characters of one typed utterance; the rest is cut."""
 TURN_SHARE = 0.6
 """Share of `TurnTaking.close_timeout_s` that a turn may use to finish after a hang-up; the rest is for what follows."""
 HANG_UP_SHARE = 0.3
@@ -151,9 +150,9 @@ class Call:
                 log.exception("caller audio could not be processed")
 
     def type_text(self, text: str) -> None:
-        """A typed utterance; blank ones are ignored."""
+        """A typed utterance; blank ones are ignored, what exceeds the longest input of a turn is cut."""
         self._other_inputs += 1
-        text = text.strip()[:MAX_TYPED]
+        text = text.strip()[:MAX_CHARACTERS]
         if text and self._ending is None:
             self._arbiter.typed(text, InputKind.TEXT)
 

@@ -10,6 +10,8 @@ import logging
 from collections.abc import Mapping
 from enum import Enum
 
+from voice_agent.telemetry.metrics import ILLEGAL_TRANSITIONS
+
 log = logging.getLogger(__name__)
 
 
@@ -119,7 +121,6 @@ class Floor:
     def __init__(self, *, strict: bool = False) -> None:
         self._strict = strict
         self.state = State.LISTENING
-        self.illegal = 0
 
     def on(self, event: Event) -> tuple[Command, ...]:
         """Take an event; return what is to be done, in order.
@@ -129,9 +130,9 @@ class Floor:
         """
         outcome = TRANSITIONS.get((self.state, event))
         if outcome is None:
-            self.illegal += 1
             if self._strict:
                 raise IllegalTransition(f"{event.value} in state {self.state.value}")
+            ILLEGAL_TRANSITIONS.labels(state=self.state.value, event=event.value).inc()
             log.warning("ignored %s in state %s", event.value, self.state.value)
             return _NOTHING
         self.state, commands = outcome

@@ -10,7 +10,7 @@ from voice_agent.dialogue.reply import UserInput
 
 MAX_WAITING = 8
 MAX_CHARACTERS = 4000
-"""Longest input of one turn, after joining."""
+"""Longest input of one turn, typed or joined."""
 
 
 class Inbox:

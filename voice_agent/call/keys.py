@@ -8,7 +8,8 @@
 
 from __future__ import annotations
 
-VALID_KEYS = frozenset("0123456789*#ABCD")
+KEYS = "0123456789*#ABCD"
+"""The sixteen keys of DTMF (ITU-T Q.23)."""
 INTERDIGIT_TIMEOUT_S = 3.0
 MAX_DIGITS = 32
 
@@ -27,7 +28,7 @@ class KeyBuffer:
     def press(self, key: str, now: float) -> str | None:
         """Take one key; return the whole entry if this key closed it. Unknown keys are ignored."""
         key = key.upper()
-        if key not in VALID_KEYS:
+        if len(key) != 1 or key not in KEYS:
             return None
         self._last = now
         if key == "#":

@@ -25,7 +25,7 @@ from voice_agent.call.timeline import Times
 from voice_agent.call.turn import Turn
 from voice_agent.call.wire import MarkMessage, TranscriptMessage, Wire
 from voice_agent.dialogue.cancellation import TurnCancelled, race
-from voice_agent.dialogue.reply import Say
+from voice_agent.dialogue.reply import ReplyItem, Say
 from voice_agent.speech.protocols import EngineError, Speech, Voice
 from voice_agent.speech.splitter import SentenceSplitter
 from voice_agent.telemetry.metrics import ENGINE_FAILURES
@@ -84,13 +84,13 @@ class Mouth:
         self._message: _Message | None = None
         self._jobs: deque[_Job] = deque()
         self._busy: _Job | None = None
-        self._said_all = False
+        self._said_all = self._is_cut = False
         self._work, self._room = asyncio.Event(), asyncio.Event()
         self._starved_since: float | None = None
 
     def begin(self, turn: Turn) -> None:
         """From now on ``turn`` speaks, and no other."""
-        self._turn, self._message, self._said_all = turn, None, False
+        self._turn, self._message, self._said_all, self._is_cut = turn, None, False, False
         self._jobs.clear()
         self._starved_since = None
         self._playout.begin(
@@ -100,12 +100,15 @@ class Mouth:
             on_room=self._room.set,
         )
 
-    def take(self, turn: Turn, say: object) -> None:
+    def take(self, turn: Turn, say: ReplyItem) -> None:
         """Take the next piece of a reply (the sink of the turn)."""
         if turn is not self._turn or not isinstance(say, Say):
             return
-        if len(turn.ledger.text) + len(say.text) > MAX_REPLY_CHARACTERS:
-            log.warning("a reply exceeds %d characters and was cut", MAX_REPLY_CHARACTERS)
+        if self._is_cut or len(turn.ledger.text) + len(say.text) > MAX_REPLY_CHARACTERS:
+            if not self._is_cut:
+                # From here on nothing: a shorter piece that fits would leave a hole in the text.
+                self._is_cut = True
+                log.warning("a reply exceeds %d characters and was cut", MAX_REPLY_CHARACTERS)
             return
         if turn.timeline.first_text is None and say.text.strip():
             turn.timeline.first_text = self._times.since()

@@ -187,7 +187,7 @@ class Playout:
             self._release(now)
         elif self._finished:
             if self._ledger.drained(now):
-                self._drained()
+                self._on_drained()
             else:
                 self._unsubscribe = self._clock.subscribe(self._tick)
 
@@ -208,7 +208,7 @@ class Playout:
             self._stop_ticking()
         elif ledger.drained(now):
             self._stop_ticking()
-            self._drained()
+            self._on_drained()
 
     def _release(self, now: float) -> None:
         assert self._ledger is not None
@@ -238,10 +238,6 @@ class Playout:
             self._clips.popleft()
             self._at -= 1
         self._on_room()
-
-    def _drained(self) -> None:
-        on_drained = self._on_drained
-        on_drained()
 
     def _stop_ticking(self) -> None:
         if self._unsubscribe is not None:

@@ -241,7 +241,7 @@ class TurnRunner:
             log.exception("a note could not be recorded")
 
     def _take_marks(self, turn: Turn, result: TurnResult) -> None:
-        for name in ("model_request", "first_token", "first_text"):
+        for name in ("model_request", "first_token"):
             instant = result.marks.get(name)
             if instant is not None:
                 setattr(turn.timeline, name, self._times.since(instant))

@@ -26,6 +26,11 @@ FIRST_AUDIO = Histogram(
     "voice_agent_first_audio_seconds", "End of caller speech to first agent audio", buckets=_LATENCY_BUCKETS
 )
 BARGE_INS = Counter("voice_agent_barge_ins_total", "Barge-ins by outcome", ["outcome"])
+ILLEGAL_TRANSITIONS = Counter(
+    "voice_agent_illegal_transitions_total",
+    "Floor events without a meaning in their state: ignored",
+    ["state", "event"],
+)
 ENGINE_FAILURES = Counter("voice_agent_engine_failures_total", "Speech and model engine failures", ["engine"])
 AUDIO_DROPPED = Counter(
     "voice_agent_audio_dropped_seconds_total", "Caller audio dropped by bounded queues", ["channel"]
