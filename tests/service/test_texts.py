@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 
 import pytest
 
@@ -18,11 +19,12 @@ class Desk:
 
     def __init__(self, *missing: str, on_call: str = "") -> None:
         self.opened: list[TextConversation] = []
+        self.make: Callable[[str], TextConversation] = TextConversation
         self.readiness = Readiness(*missing)
         self.texts = TextConversations(self._open, self.readiness, lambda name: name == on_call)
 
     def _open(self, conversation_id: str, channel: str) -> TextConversation:
-        self.opened.append(TextConversation(conversation_id))
+        self.opened.append(self.make(conversation_id))
         return self.opened[-1]
 
 
@@ -175,3 +177,40 @@ async def test_closing_closes_every_conversation() -> None:
         await desk.texts.turn(name, "hi", Client().deliver)
     await desk.texts.aclose()
     assert [c.closed for c in desk.opened] == [["shutdown"], ["shutdown"]]
+
+
+class Unclosable(TextConversation):
+    """Fails to close, or takes for ever."""
+
+    def __init__(self, id: str, seconds: float = 0.0) -> None:
+        super().__init__(id)
+        self._seconds = seconds
+
+    async def close(self, outcome: str) -> None:
+        await super().close(outcome)
+        await asyncio.sleep(self._seconds)
+        raise OSError("the store is gone")
+
+
+@virtual_time
+async def test_a_conversation_that_cannot_be_closed_stops_neither_the_service_nor_the_others() -> None:
+    desk = Desk()
+    desk.make = Unclosable
+    for name in ("a", "b"):
+        await desk.texts.turn(name, "hi", Client().deliver)
+    await asyncio.sleep(texts.IDLE_S + 1)
+    await desk.texts.close_idle()
+    assert [c.closed for c in desk.opened] == [["disconnected"], ["disconnected"]]
+    assert len(desk.texts) == 0
+
+
+@virtual_time
+async def test_closing_takes_as_long_as_the_slowest_conversation_may_take_however_many_there_are() -> None:
+    desk = Desk()
+    desk.make = lambda name: Unclosable(name, seconds=3600)
+    for number in range(20):
+        await desk.texts.turn(str(number), "hi", Client().deliver)
+    began = asyncio.get_running_loop().time()
+    await desk.texts.aclose()
+    assert asyncio.get_running_loop().time() - began <= texts.CLOSE_S
+    assert all(c.closed == ["shutdown"] for c in desk.opened)

@@ -28,6 +28,8 @@ IDLE_S = 1800.0
 """An open conversation without a turn for this long is closed; its id opens it again."""
 MAX_TURNS = 8
 """Turns of one conversation that may run and wait."""
+CLOSE_S = 5.0
+"""Limit on closing a conversation; its own limits lie within."""
 CANCEL_S = 3.0
 """Limit on the end of a turn whose client is gone; the turn's own grace windows lie within."""
 
@@ -116,8 +118,10 @@ class TextConversations:
             await self._close(conversation_id, "disconnected")
 
     async def aclose(self) -> None:
-        for conversation_id in list(self._entries):
-            await self._close(conversation_id, "shutdown")
+        """Close every conversation, all at once: within `CLOSE_S`, however many there are."""
+        async with asyncio.TaskGroup() as group:
+            for conversation_id in list(self._entries):
+                group.create_task(self._close(conversation_id, "shutdown"), name="text.close")
 
     def _check(self, conversation_id: str) -> None:
         if not self._enabled:
@@ -142,8 +146,15 @@ class TextConversations:
         await self._close(min(idle)[1], "disconnected")
 
     async def _close(self, conversation_id: str, outcome: str) -> None:
-        if entry := self._entries.pop(conversation_id, None):
-            await entry.conversation.close(outcome)
+        entry = self._entries.pop(conversation_id, None)
+        if entry is None:
+            return
+        try:
+            async with asyncio.timeout(CLOSE_S):
+                await entry.conversation.close(outcome)
+        except Exception:
+            # One conversation's fault must end neither the service nor the conversation that needs its place.
+            log.exception("a conversation could not be closed")
 
 
 class _TextTurn:
