@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -12,6 +11,7 @@ from typing import Any
 
 from voice_agent.authoring.conversation_file import ConversationTest, TestStep
 from voice_agent.authoring.conversation_reader import LocatedTest
+from voice_agent.authoring.event_lines import EventLines, Line, parsed
 from voice_agent.authoring.expectations import Mismatch, ToolRun, TurnFacts, check, check_never
 from voice_agent.authoring.frozen_clock import FrozenClock
 from voice_agent.authoring.scripted_model import ScriptedModel
@@ -32,14 +32,6 @@ class Status(Enum):
     PASSED = "passed"
     FAILED = "failed"
     SKIPPED = "skipped"
-
-
-@dataclass(frozen=True, slots=True)
-class Line:
-    """One line of a transcript. ``kind``: caller, agent, tool, memory, skill, clock, note."""
-
-    kind: str
-    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +100,7 @@ class _Player:
         self._facts = TurnFacts()
         self._turns = 0
         self._events: list[Mapping[str, Any]] = []
+        self._lines = EventLines()
 
     def _adapt(self, project: Project) -> Project:
         if self._clock is not None:
@@ -248,14 +241,10 @@ class _Player:
     # --- reporting -----------------------------------------------------------------------------
 
     def _describe(self, caller: ListeningCaller, events: list[Mapping[str, Any]]) -> None:
-        for kind, payload in map(payload_of, events):
-            if kind == "tool_executed":
-                self._note("tool", f"{_run(payload)} → {payload.get('result_json', '')}")
-            elif kind == "memory_set":
-                entry = f"{payload.get('namespace')}.{payload.get('key')}"
-                self._note("memory", f"{entry} = {payload.get('value_json')} ({payload.get('source')})")
-            elif kind.startswith("skill_"):
-                self._note("skill", f"{payload.get('skill')} {kind.removeprefix('skill_')}")
+        for event in events:
+            line = self._lines.line(event)
+            if line is not None:
+                self._outcome.transcript.append(line)
         heard = caller.heard
         for text, response in caller.messages:
             self._note("agent", text + (f"  [{response}]" if response else ""))
@@ -282,15 +271,8 @@ class _Player:
 
 
 def _run(payload: Mapping[str, Any]) -> ToolRun:
-    arguments, result = (_parsed(payload.get(key)) for key in ("arguments_json", "result_json"))
+    arguments, result = (parsed(payload.get(key)) for key in ("arguments_json", "result_json"))
     return ToolRun(str(payload.get("tool")), arguments, result, bool(payload.get("success")))
-
-
-def _parsed(text: Any) -> Any:
-    try:
-        return json.loads(text)
-    except (TypeError, ValueError):
-        return text
 
 
 def _possible(request: ModelRequest) -> str:

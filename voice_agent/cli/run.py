@@ -26,16 +26,20 @@ LEVELS = ("debug", "info", "warning", "error")
 @click.option("--host", help="Address to listen on, instead of server.host.")
 @click.option("--port", type=click.IntRange(0, 65_535), help="Port to listen on, instead of server.port; 0 takes any.")
 @click.option("--log-level", type=click.Choice(LEVELS), default="info", show_default=True)
+@click.option("--reload", "watch", is_flag=True, help="Follow changes of the project's files while calls go on.")
 @click.option("--json-logs", is_flag=True, help="One JSON object per log line.")
-def run(path: Path, host: str | None, port: int | None, log_level: str, json_logs: bool) -> None:
-    """Start the service of the project in PATH and answer calls until stopped."""
+def run(path: Path, host: str | None, port: int | None, log_level: str, watch: bool, json_logs: bool) -> None:
+    """Start the service of the project in PATH and answer calls until stopped.
+
+    SIGHUP loads the project anew; calls go on, and their next turns use the new version.
+    """
     configure(log_level, as_json=json_logs)
     from voice_agent.security import api_key
     from voice_agent.server import serve
     from voice_agent.service.service import build_service
 
     with progress_bars(quiet=json_logs) as progress:
-        service = build_service(path, progress=progress)
+        service = build_service(path, progress=progress, watch=watch)
         options = _overridden(service.config.integrations.server, host, port)
         api_key(options)
         for problem in service.agent.problems:

@@ -13,10 +13,12 @@ from rich.table import Table
 from rich.text import Text
 
 from voice_agent.authoring.conversation_reader import LocatedTest
-from voice_agent.authoring.player import Failure, Line, Outcome, Status
+from voice_agent.authoring.event_lines import Line
+from voice_agent.authoring.player import Failure, Outcome, Status
 
 _MARKS = {Status.PASSED: ("✓", "green"), Status.FAILED: ("✗", "bold red"), Status.SKIPPED: ("–", "yellow")}
 _SPEAKERS = {"caller": ("caller", "bold"), "agent": ("agent", "cyan"), "tool": ("tool", "magenta"),
+             "failure": ("tool", "red"),
              "memory": ("memory", "blue"), "skill": ("skill", "yellow"), "clock": ("clock", "dim")}  # fmt: skip
 
 

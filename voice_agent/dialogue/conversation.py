@@ -116,6 +116,25 @@ class LiveConversation:
         finally:
             self._lock.release()
 
+    async def go_on_from(self, old: LiveConversation, cancel: CancelToken) -> None:
+        """Go on where ``old`` stands, the same conversation with an earlier version of the project.
+
+        Waits until its turn has ended. After this ``old`` takes no more turns; it is still to be closed by `retire`.
+
+        Raises:
+            TurnCancelled: The turn that this is done for was cancelled; nothing has changed hands.
+        """
+        await old._wait_for_turn(cancel)
+        try:
+            self._journal.go_on_from(old._journal)
+            self._committed = old._committed
+        finally:
+            old._lock.release()
+
+    async def retire(self) -> None:
+        """Another has gone on from here and the call is over: end what hooks still do."""
+        await self._core.hooks.aclose()
+
     async def _wait_for_turn(self, cancel: CancelToken) -> None:
         """Wait until the turn before this one has ended.
 

@@ -108,6 +108,20 @@ class Journal:
             self._take_over(stored)
         self.hand_over()
 
+    def go_on_from(self, old: Journal) -> None:
+        """Take over everything from ``old``, the journal of the same conversation that is not used any more.
+
+        What it never read from the store is still to be read.
+        """
+        if not old._restored:
+            return
+        old.hand_over(state_alone=True)
+        events = old._events.events
+        last = events[-1]["sequence"] if events else None
+        self._restored = True
+        self._take_over(StoredConversation(events, snapshot(old._state), last))
+        self._kept, old._kept = old._kept, []
+
     async def _load(self) -> StoredConversation | None:
         conversation_id = self._events.conversation_id
         stored = await self._store.load(conversation_id)

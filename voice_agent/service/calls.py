@@ -14,9 +14,9 @@ from voice_agent.call.wire import EventMessage, Wire
 from voice_agent.channels.desk import CallRefused, CallRequest
 from voice_agent.config import ChannelOptions
 from voice_agent.config_files import ProjectConfig
-from voice_agent.dialogue.agent import Agent
 from voice_agent.service.engines import Engines
 from voice_agent.service.texts import TextConversations
+from voice_agent.service.versions import AgentVersions
 from voice_agent.telemetry.logging import bind
 
 log = logging.getLogger(__name__)
@@ -27,7 +27,7 @@ class Calls:
     """Implements `voice_agent.channels.desk.CallDesk`."""
 
     config: ProjectConfig
-    agent: Agent
+    agent: AgentVersions
     engines: Engines
     registry: CallRegistry
     clock: MediaClock

@@ -14,17 +14,23 @@ import logging
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from voice_agent.call.clock import MediaClock
 from voice_agent.call.registry import CallRegistry
 from voice_agent.config_files import ProjectConfig, load_config
+from voice_agent.diagnostics import Problem
 from voice_agent.dialogue.agent import Agent
+from voice_agent.dialogue.events import Listener
+from voice_agent.dialogue.reply import Conversation
 from voice_agent.llm.factory import build_model
 from voice_agent.service.calls import Calls
 from voice_agent.service.engines import VOICE, Engines, build_engines
 from voice_agent.service.readiness import Readiness
+from voice_agent.service.reloading import Reloader
 from voice_agent.service.texts import TextConversations
+from voice_agent.service.versions import AgentVersions
 from voice_agent.store.memory import MemoryStore
 from voice_agent.store.opening import configured_store
 from voice_agent.store.protocol import ConversationStore
@@ -49,22 +55,25 @@ class Service:
         engines: Engines,
         store: ConversationStore,
         progress: Progress | None = None,
+        *,
+        watch: bool = False,
     ) -> None:
         options = config.integrations
         self.store = store
-        self.config, self.agent = config, agent
-        self._agent, self._engines, self._progress = agent, engines, progress or (lambda part, done, of: None)
+        self.config, self.agent = config, AgentVersions(agent)
+        self._engines, self._progress = engines, progress or (lambda part, done, of: None)
         self._readiness = Readiness(*engines.loads, MODEL, RESPONSES, STORE)
         self._clock = MediaClock()
         resume_s = options.channels.websocket.turn_taking.resume_window_s
         self._registry = CallRegistry(options.server.max_calls, resume_s)
         self.texts = TextConversations(
-            lambda name, channel: agent.open(name, channel=channel),
+            lambda name, channel: self.agent.open(name, channel=channel),
             self._readiness,
             self._registry.is_live,
             enabled=options.channels.text.enabled,
         )
-        self.calls = Calls(config, agent, engines, self._registry, self._clock, self.texts)
+        self.reloader = Reloader(config.root, self.agent, engines.model, store, warm=engines.voice.warm, watch=watch)
+        self.calls = Calls(config, self.agent, engines, self._registry, self._clock, self.texts)
 
     @property
     def missing(self) -> tuple[str, ...]:
@@ -91,7 +100,8 @@ class Service:
 
     async def run(self) -> None:
         """Keep the service going until cancelled."""
-        async with self._clock:
+        async with self._clock, asyncio.TaskGroup() as group:
+            group.create_task(self.reloader.run(), name="reloader")
             while True:
                 await asyncio.sleep(CLOSE_IDLE_EVERY_S)
                 await self.texts.close_idle()
@@ -103,7 +113,7 @@ class Service:
 
     async def aclose(self) -> None:
         await self.texts.aclose()
-        await self._agent.aclose()
+        await self.agent.aclose()
         await self.store.aclose()
         await self._engines.model.aclose()
         if self._engines.pool:
@@ -126,7 +136,7 @@ class Service:
             }
             if voice := tasks.get(VOICE):
                 await voice
-            await self._engines.voice.warm(self._agent.canned_texts, self._report)
+            await self._engines.voice.warm(self.agent.canned_texts, self._report)
             self._readiness.have(RESPONSES)
 
     async def _load(self, part: str, load: Callable[[], None]) -> None:
@@ -152,12 +162,14 @@ def build_service(
     engines: Engines | None = None,
     store: ConversationStore | None = None,
     progress: Progress | None = None,
+    watch: bool = False,
 ) -> Service:
     """Build the service of the project in ``root``. Loads nothing heavy.
 
     Args:
         engines: Used instead of those that ``integrations.yml`` names.
         store: Keeps conversations; the one that ``integrations.yml`` names by default. Closed with the service.
+        watch: Reload the project when its files change.
 
     Raises:
         ProjectError: Problems in the project's files.
@@ -166,15 +178,32 @@ def build_service(
     config = load_config(root)
     engines = engines or build_engines(config.integrations, config.agent.agent.language)
     store = store or configured_store(config)
-    return Service(config, Agent.load(config, engines.model, store=store), engines, store, progress)
+    return Service(config, Agent.load(config, engines.model, store=store), engines, store, progress, watch=watch)
+
+
+@dataclass(frozen=True)
+class TextAgent:
+    """An agent without ears and voice. ``reloader`` looks at its files when asked to."""
+
+    texts: TextConversations
+    reloader: Reloader
 
 
 @contextmanager
-def open_texts(root: Path, runner: asyncio.Runner, *, ephemeral: bool = False) -> Iterator[TextConversations]:
-    """The agent of the project in ``root`` without its ears and voice, on a loop that runs only now and then.
+def open_texts(
+    root: Path,
+    runner: asyncio.Runner,
+    *,
+    ephemeral: bool = False,
+    listener: Listener | None = None,
+    report: Callable[[list[Problem]], None] | None = None,
+) -> Iterator[TextAgent]:
+    """The agent of the project in ``root`` by text, on a loop that runs only now and then.
 
     Args:
         ephemeral: Nothing of what is said outlives this.
+        listener: Told of every tracker event.
+        report: Told of the errors of a new version that cannot be used.
 
     Raises:
         ProjectError: Problems in the project's files.
@@ -183,18 +212,25 @@ def open_texts(root: Path, runner: asyncio.Runner, *, ephemeral: bool = False) -
     config = load_config(root)
     model = build_model(config.integrations.llm)
     store = MemoryStore() if ephemeral else configured_store(config)
-    agent = Agent.load(config, model, store=store)
-    texts = TextConversations(lambda name, channel: agent.open(name, channel=channel), Readiness(), lambda name: False)
+    versions = AgentVersions(Agent.load(config, model, store=store))
+
+    def open_one(name: str, channel: str) -> Conversation:
+        conversation = versions.open(name, channel=channel)
+        if listener is not None:
+            conversation.on_event(listener)
+        return conversation
+
+    texts = TextConversations(open_one, Readiness(), lambda name: False)
 
     async def close() -> None:
         await texts.aclose()
-        await agent.aclose()
+        await versions.aclose()
         await store.aclose()
         await model.aclose()
 
     runner.run(store.open())
     runner.run(model.warm_up())
     try:
-        yield texts
+        yield TextAgent(texts, Reloader(root, versions, model, store, report=report, watch=True))
     finally:
         runner.run(close())
