@@ -143,13 +143,21 @@ class SpeechOptions(Options):
 
 
 class ChannelOptions(Options):
+    """A channel on which the caller is heard."""
+
     enabled: bool = True
     turn_taking: TurnTaking = TurnTaking()
 
 
+class TextChannelOptions(Options):
+    """A channel on which the caller writes: there are no turns to take."""
+
+    enabled: bool = True
+
+
 class Channels(Options):
     websocket: ChannelOptions = ChannelOptions()
-    text: ChannelOptions = ChannelOptions()
+    text: TextChannelOptions = TextChannelOptions()
 
 
 class ServerOptions(Options):

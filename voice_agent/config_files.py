@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -22,6 +22,7 @@ Model = TypeVar("Model", bound=BaseModel)
 _UNUSED_AGENT_KEYS = ("nlg", "hooks")
 _UNUSED_INTEGRATION_KEYS = ("mcp_servers", "tracing", "embeddings", "model_groups", "metrics", "nlg")
 _UNUSED_CHANNEL_KEYS = ("background_audio", "server_url", "token", "username", "password", "credentials")
+_VOICE_KEYS = ("turn_taking", "interruptions", "silence_timeout", *LOCAL_ENGINES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +113,7 @@ def _read_agent(path: Path, environ: Mapping[str, str], problems: list[Problem])
     if isinstance(instructions, str):
         top["references_instructions"] = instructions
         top.key_lines["references_instructions"] = references.key_lines["instructions"]
-    if len([p for p in problems[before:] if p.severity is Severity.ERROR]):
+    if any(p.severity is Severity.ERROR for p in problems[before:]):
         _validate(AgentFile, top, reader, skip_missing=True)
         return None
     return _validate(AgentFile, top, reader)
@@ -187,12 +188,22 @@ def _read_integrations(path: Path, environ: Mapping[str, str], problems: list[Pr
         elif channels[name] is None:
             del channels[name]
         else:
-            _adapt_channel(reader.mapping(channels[name], f"`channels.{name}`", line), reader)
+            channel = reader.mapping(channels[name], f"`channels.{name}`", line)
+            unused = _UNUSED_CHANNEL_KEYS if name != "text" else (*_UNUSED_CHANNEL_KEYS, *_VOICE_KEYS)
+            _warn_of_unused(channel, unused, reader)
+            _adapt_channel(channel, reader)
     _fall_back_to_local_engines(top, reader)
     options = _validate(Integrations, top, reader)
     if options is not None:
         _check_keys(options, top, environ, reader)
     return None if any(p.severity is Severity.ERROR for p in problems[before:]) else options
+
+
+def _warn_of_unused(channel: LocatedMap, keys: Iterable[str], reader: Reader) -> None:
+    for key in keys:
+        if key in channel:
+            reader.warn("unused", f"`{key}` is not acted on by this channel.", "", channel.key_lines[key])
+            del channel[key]
 
 
 def _adapt_channel(channel: LocatedMap, reader: Reader) -> None:
@@ -223,10 +234,6 @@ def _adapt_channel(channel: LocatedMap, reader: Reader) -> None:
             if name != local:
                 message = f"There is no {key} engine {name!r} here; {local!r} is used instead."
                 reader.warn("engine_fallback", message, "", channel.key_lines[key])
-    for key in _UNUSED_CHANNEL_KEYS:
-        if key in channel:
-            reader.warn("unused", f"`{key}` is not acted on by this channel.", "", channel.key_lines[key])
-            del channel[key]
     if turn:
         channel["turn_taking"] = turn
         channel.key_lines.setdefault("turn_taking", channel.line)

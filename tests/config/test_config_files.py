@@ -120,6 +120,13 @@ def test_older_channel_keys_become_turn_taking(tmp_path: Path) -> None:
     assert ("deepgram" in fallback.message, "whisper" in fallback.message) == (True, True)
 
 
+def test_a_text_channel_says_that_it_takes_no_turns(tmp_path: Path) -> None:
+    text = "channels:\n  text:\n    enabled: false\n    silence_timeout: 5\n    turn_taking: {min_words: 3}\n"
+    config = load(tmp_path, integrations_yml=text)
+    assert config.integrations.channels.text.enabled is False
+    assert {(p.id, p.line) for p in config.problems} == {("integrations.unused", 4), ("integrations.unused", 5)}
+
+
 def test_a_newer_key_wins_over_an_older_one(tmp_path: Path) -> None:
     text = "channels:\n  websocket:\n    silence_timeout: 5\n    turn_taking: {silence_timeout_s: 9}\n"
     config = load(tmp_path, integrations_yml=text)

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from voice_agent.config import TurnTaking
 from voice_agent.config_files import ProjectConfig
 from voice_agent.diagnostics import Problem, ProjectError, RemediableError, Severity
 from voice_agent.dialogue.agent_checks import check_agent
@@ -126,7 +127,8 @@ class Agent:
 
     def _resume_window_s(self, channel: str) -> float:
         options = getattr(self.config.integrations.channels, channel, None)
-        return DEFAULT_RESUME_WINDOW_S if options is None else options.turn_taking.resume_window_s
+        turn_taking: TurnTaking | None = getattr(options, "turn_taking", None)
+        return DEFAULT_RESUME_WINDOW_S if turn_taking is None else turn_taking.resume_window_s
 
     async def aclose(self) -> None:
         """Release what the agent made itself. Idempotent."""
