@@ -106,6 +106,7 @@ class Journal:
         self._restored = True
         if stored is not None:
             self._take_over(stored)
+            self._close_what_was_cut_off(stored.events)
         self.hand_over()
 
     def go_on_from(self, old: Journal) -> None:
@@ -133,14 +134,17 @@ class Journal:
         self._events.restore(stored.events)
         self._restore_state(stored)
         self._events.session_id = self._state.session.id
-        interrupted = open_turns(stored.events)
+
+    def _close_what_was_cut_off(self, events: Sequence[Mapping[str, Any]]) -> None:
+        """Record the end of what the last process was in the middle of."""
+        interrupted = open_turns(events)
         for turn_id in interrupted:
             payload = {"turn_id": turn_id, "status": TurnStatus.CANCELLED.value, "reason": "crash"}
             self._events.append("turn_finished", payload)
         session = self._state.session
-        if session.id and session.dropped_at is None and stored.events:
+        if session.id and session.dropped_at is None and events:
             # Nobody said goodbye and nobody hung up: the line was lost with the process.
-            session.dropped_at = moment_of(stored.events[-1])
+            session.dropped_at = moment_of(events[-1])
         if interrupted:
             log.warning(
                 "conversation %s was cut off in the middle of a turn and goes on after it", self._events.conversation_id
