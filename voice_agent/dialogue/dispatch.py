@@ -52,14 +52,24 @@ class Dispatcher:
         self._memory, self._events, self._limits, self._hooks = memory, events, limits, hooks
 
     async def run(
-        self, tool: Tool, arguments: Mapping[str, Any], *, skill: Skill, step: str, activation: int, cancel: CancelToken
+        self,
+        tool: Tool,
+        arguments: Mapping[str, Any],
+        *,
+        skill: Skill,
+        step: str,
+        activation: int,
+        run: int = 0,
+        cancel: CancelToken,
     ) -> Outcome:
         """Run ``tool`` once.
 
         Args:
             step: Name of the step, or of the tool when the model asked for it.
-            activation: Number of the skill's activation; with step and arguments it makes the
-                idempotency key.
+            activation: Number of the skill's activation.
+            run: How often the step has succeeded in this activation. With skill, step and arguments
+                these make the idempotency key: the same for a repeat of what was cut off or failed,
+                another one when the step is meant to be done once more.
 
         Raises:
             TurnCancelled: The turn was cancelled and the tool did not return inside the grace.
@@ -77,7 +87,7 @@ class Dispatcher:
         own = CancelToken()
         handle = MemoryHandle(self._memory, skill.id)
         if tool.takes_context is not None:
-            key = self._key(skill.id, step, activation, arguments_json)
+            key = self._key(skill.id, step, f"{activation}.{run}", arguments_json)
             checked[tool.takes_context] = ToolContext(handle, own, self._events.conversation_id, key)
         outcome = await self._race(tool, checked, own, handle, cancel)
         return self._record(tool, arguments_json, await self._answered(tool, arguments, outcome, skill))
@@ -143,8 +153,8 @@ class Dispatcher:
             forget()
             handle.close()
 
-    def _key(self, skill: str, step: str, activation: int, arguments_json: str) -> str:
-        parts = (self._events.conversation_id, skill, str(activation), step, arguments_json)
+    def _key(self, skill: str, step: str, attempt: str, arguments_json: str) -> str:
+        parts = (self._events.conversation_id, skill, attempt, step, arguments_json)
         return hashlib.sha256("\x1f".join(parts).encode()).hexdigest()[:32]
 
     def _record(self, tool: Tool, arguments_json: str, outcome: Outcome) -> Outcome:

@@ -24,6 +24,7 @@ class Frame:
         returns: Called from the one below, which goes on by itself afterwards.
         cursors: Places in blocks, innermost last; empty while the prose is in charge.
         fired: Indexes of triggers already said in this activation.
+        runs: How often each step that runs a tool has succeeded in it; part of idempotency keys.
         interrupted: Another skill came on top in the middle of a block.
         fresh: Its prose has not had a model call yet.
     """
@@ -35,6 +36,7 @@ class Frame:
     fired: set[int] = field(default_factory=set)
     interrupted: bool = False
     fresh: bool = True
+    runs: dict[str, int] = field(default_factory=dict)
 
     @property
     def cursor(self) -> Cursor | None:
@@ -137,6 +139,7 @@ def snapshot(state: DialogueState) -> dict[str, Any]:
                 "returns": frame.returns,
                 "interrupted": frame.interrupted,
                 "fired": sorted(frame.fired),
+                "runs": dict(frame.runs),
                 "cursors": [
                     {
                         "block": c.block.id,
@@ -186,9 +189,8 @@ def restore(state: DialogueState, data: Mapping[str, Any], project: Project) -> 
         if skill is None or cursors is None:
             lost.append(item["skill"])
             continue
-        frame = Frame(
-            skill, item["activation"], item["returns"], cursors, set(item["fired"]), item["interrupted"], False
-        )
+        fired, runs = set(item["fired"]), dict(item.get("runs", {}))
+        frame = Frame(skill, item["activation"], item["returns"], cursors, fired, item["interrupted"], False, runs)
         state.stack.append(frame)
     question = data["question"]
     if question is not None and "tool" in question and state.frame_of(question["skill"]) is not None:

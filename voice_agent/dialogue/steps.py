@@ -258,14 +258,18 @@ class StepRunner:
         """
         # What was said before is heard while the tool works.
         await self._core.speaker.flush(turn)
+        name = step or tool.name
         outcome = await self._core.dispatcher.run(
             tool,
             arguments,
             skill=frame.skill,
-            step=step or tool.name,
+            step=name,
             activation=frame.activation,
+            run=frame.runs.get(name, 0),
             cancel=turn.cancel,
         )
+        if outcome.success:
+            frame.runs[name] = frame.runs.get(name, 0) + 1
         on_success = frame.skill.constraint(tool.name).on_success
         if outcome.success and on_success is not None:
             self._core.say(turn, on_success, frame.skill.id)
