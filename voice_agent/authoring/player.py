@@ -248,10 +248,8 @@ class _Player:
         heard = caller.heard
         for text, response in caller.messages:
             self._note("agent", text + (f"  [{response}]" if response else ""))
-        if heard.unheard:
-            self._note("caller", f"(interrupts after “{heard.heard}”)")
-        elif caller.interrupted:
-            self._note("caller", "(interrupts)")
+        if caller.interrupted:
+            self._note("caller", f"(interrupts after “{heard.heard}”)" if heard.heard else "(interrupts)")
         if caller.hung_up:
             self._note("agent", "(hangs up)")
 
