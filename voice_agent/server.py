@@ -236,18 +236,21 @@ async def serve(
     loop = asyncio.get_running_loop()
     loop.set_exception_handler(log_unhandled)
     with _stopped_by_signals(loop, stop, server):
-        async with asyncio.TaskGroup() as group:
-            group.create_task(server.serve(sockets=[sock]), name="server")
-            running = group.create_task(service.run(), name="service")
-            warming = group.create_task(warm_up(), name="warm-up")
-            if listening:
-                listening(sock.getsockname()[1])
-            await stop.wait()
-            warming.cancel()
-            await service.drain(options.drain_timeout_s)
-            server.should_exit = True
-            running.cancel()
-        await service.aclose()
+        try:
+            async with asyncio.TaskGroup() as group:
+                group.create_task(server.serve(sockets=[sock]), name="server")
+                running = group.create_task(service.run(), name="service")
+                warming = group.create_task(warm_up(), name="warm-up")
+                if listening:
+                    listening(sock.getsockname()[1])
+                await stop.wait()
+                warming.cancel()
+                await service.drain(options.drain_timeout_s)
+                server.should_exit = True
+                running.cancel()
+        finally:
+            # Also when a part of it failed: what was said is still to be kept.
+            await service.aclose()
     if faults:
         raise faults[0]
 

@@ -54,6 +54,19 @@ async def test_stopping_drains_before_the_sockets_close() -> None:
     assert service.done == ["started", "drained", "closed"]
 
 
+async def test_a_service_that_fails_is_closed_all_the_same() -> None:
+    class Failing(RecordingService):
+        async def run(self) -> None:
+            await until(lambda: self.done)
+            raise OSError("the clock stopped")
+
+    service = Failing()
+    with pytest.raises(ExceptionGroup) as fault:
+        await serve(service, ServerOptions(port=0))
+    assert fault.group_contains(OSError, match="the clock stopped")
+    assert service.done == ["started", "closed"]
+
+
 async def test_a_port_in_use_is_one_clear_error() -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
