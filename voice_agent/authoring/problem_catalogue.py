@@ -10,6 +10,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
+from voice_agent.diagnostics import Severity
+
 
 @dataclass(frozen=True, slots=True)
 class Entry:
@@ -18,12 +20,13 @@ class Entry:
     id: str
     meaning: str
     remedy: str
-    warning: bool = False
+    severity: Severity = Severity.ERROR
 
 
 def _entries(*rows: tuple[str, str, str]) -> tuple[Entry, ...]:
-    """Make entries; a leading ``~`` of the id marks a warning."""
-    return tuple(Entry(id.lstrip("~"), meaning, remedy, id.startswith("~")) for id, meaning, remedy in rows)
+    """Make entries; a leading ``~`` of the id marks a warning, ``^`` a note."""
+    marks = {"~": Severity.WARNING, "^": Severity.NOTE}
+    return tuple(Entry(id.lstrip("~^"), what, remedy, marks.get(id[0], Severity.ERROR)) for id, what, remedy in rows)
 
 
 _FILES = _entries(
@@ -51,6 +54,8 @@ _FILES = _entries(
 
 _SETTINGS = _entries(
     ("config.agent.missing_persona", "`agent.persona` is missing in agent.yml.", "Say in a sentence who the agent is."),
+    ("~agent.id", "`agent.id` was missing; one has been made.", "Keep it under version control."),
+    ("agent.unknown_skill", "`conversation.before_end` names a skill that does not exist.", "Name a skill."),
     ("config.rule_is_mapping", "A rule contains `: ` and is therefore read as a mapping.",
      "Put the whole rule in quotes."),
     ("*.value.*", "A setting has a value that it cannot have.", "Use a value of the kind and range that is named."),
@@ -81,7 +86,8 @@ _RESPONSES = _entries(
     ("responses.empty", "A response has no wording.", "Add `- text: …`."),
     ("responses.empty_text", "A variant has no text.", "Write what should be said, in quotes if it contains `: `."),
     ("responses.placeholder", "A placeholder names no field.", "Declare the field, or write the reference in full."),
-    ("~responses.rephrase", "A response asks to be rephrased and cannot be.", "Name a rephraser, or remove it."),
+    ("^responses.rephrase", "A response asks to be rephrased, but no model here can.",
+     "Set another `llm:`, or a model group for `nlg:` in endpoints.yml."),
 )  # fmt: skip
 
 _NAMES = _entries(
@@ -160,6 +166,8 @@ _CODE = _entries(
      'Write `@tool(description="…")` on an `async def` with plain parameters.'),
     ("~tool.duplicate", "A tool is defined in two files of a folder.", "Remove one."),
     ("hook.definition", "A hook is not declared as one must be.", "Make it an `async def` with the right parameters."),
+    ("^hook.waits", "A hook must see whole messages, so replies are not spoken while the model still writes.",
+     "Leave out the hook if the first word must come sooner."),
     ("hook.unknown_point", "A hook's name is no point of the engine.", "Use the name that is suggested."),
 )  # fmt: skip
 
@@ -195,7 +203,7 @@ def as_markdown() -> str:
         "# Problems that `voice-agent check` finds",
         "",
         "Made by `python -m voice_agent.authoring.problem_catalogue`; do not edit. A `*` stands for the kind of file",
-        "(`config` is agent.yml) or for a key. Problems marked *warning* do not keep a project from running.",
+        "(`config` is agent.yml) or for a key. Those marked *warning* or *note* do not keep a project from running.",
         "`voice-agent check --explain ID` shows one line of these tables.",
     ]
     for title, entries in GROUPS:
@@ -206,7 +214,8 @@ def as_markdown() -> str:
 def _rows(entries: Iterable[Entry]) -> Iterable[str]:
     for entry in entries:
         meaning, remedy = (text.replace("|", "\\|") for text in (entry.meaning, entry.remedy))
-        yield f"| `{entry.id}`{' *warning*' if entry.warning else ''} | {meaning} | {remedy} |"
+        mark = "" if entry.severity is Severity.ERROR else f" *{entry.severity.value}*"
+        yield f"| `{entry.id}`{mark} | {meaning} | {remedy} |"
 
 
 if __name__ == "__main__":

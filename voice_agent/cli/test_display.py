@@ -26,7 +26,7 @@ class Display:
     """Prints to standard output; with a progress bar where somebody watches."""
 
     def __init__(self, total: int, console: Console | None = None) -> None:
-        self._console = console or Console(highlight=False)
+        self._console = console or Console(highlight=False, soft_wrap=True)
         columns = SpinnerColumn(), BarColumn(bar_width=24), MofNCompleteColumn(), TextColumn("{task.description}")
         self._progress = Progress(*columns, console=self._console, transient=True)
         self._task = self._progress.add_task("", total=total)
@@ -71,7 +71,7 @@ class Display:
             table.add_row(_short(path), *_counts([o for o in outcomes if o.test.path == path]))
         self._console.print()
         if len({outcome.test.path for outcome in outcomes}) > 1:
-            self._console.print(table)
+            self._console.print(table, soft_wrap=False)
             self._console.print()
         failed = sum(outcome.status is Status.FAILED for outcome in outcomes)
         parts = [f"{n} {s.value}" for s in Status if (n := sum(o.status is s for o in outcomes))]
