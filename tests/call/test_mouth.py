@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator
 import pytest
 
 from tests.fakes.conversation import ScriptedConversation, Speaker, says
-from tests.fakes.voice import FakeVoice
+from tests.fakes.voice import SECONDS_PER_CHARACTER, FakeVoice
 from tests.fakes.wire import FakeWire
 from tests.support.calls import place
 from tests.support.virtual_time import virtual_time
@@ -111,6 +111,41 @@ async def test_a_reply_without_end_is_cut_and_logged(caplog: pytest.LogCaptureFi
     reply = talk.replies[0][1]
     assert len(reply.heard + reply.unheard) <= MAX_REPLY_CHARACTERS
     assert "was cut" in caplog.text
+
+
+@virtual_time
+async def test_a_reply_that_comes_in_one_piece_beyond_all_measure_is_cut_and_not_lost() -> None:
+    talk = ScriptedConversation(says("Yes. No. " * 3000))
+    await place(FakeWire(3), talk)
+    reply = talk.replies[0][1]
+    assert len(reply.heard + reply.unheard) == MAX_REPLY_CHARACTERS
+    assert reply.heard.startswith("Yes. No.")
+
+
+@virtual_time
+async def test_many_sentences_in_one_delta_are_shown_at_once() -> None:
+    async def reply(speaker: Speaker) -> None:
+        speaker.sink.emit(Say(0, "Yes. No. " * 2000))
+
+    wire = FakeWire(3)
+    await place(wire, ScriptedConversation(reply))
+    assert len([m for _, m in wire.messages if isinstance(m, TranscriptMessage)]) <= 3
+
+
+@virtual_time
+async def test_a_reply_that_no_engine_can_speak_costs_one_apology_and_not_one_for_each_sentence() -> None:
+    sentences = ["The first one.", "The second one.", "The third one."]
+    wire = FakeWire(8)
+
+    async def reply(speaker: Speaker) -> None:
+        for number, sentence in enumerate(sentences):
+            speaker.sink.emit(Say(number, sentence, end=True))
+
+    talk = ScriptedConversation(reply)
+    await place(wire, talk, voice=FakeVoice(fail_pieces=(0, 1, 2)))
+    assert len(wire.frames) == round(len(sentences[0]) * SECONDS_PER_CHARACTER / 0.02)
+    assert talk.replies[0][1].heard == ""
+    assert [m.text for _, m in wire.messages if isinstance(m, TranscriptMessage) and m.heard is None] == sentences
 
 
 @virtual_time

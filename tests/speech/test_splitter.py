@@ -120,7 +120,15 @@ def test_a_link_is_never_cut() -> None:
 
 
 def test_an_endless_word_is_cut_in_the_end() -> None:
-    assert max(map(len, split("x" * 50_000))) <= 8000
+    assert max(map(len, split("x" * 50_000))) <= 2000
+
+
+@pytest.mark.parametrize("space", [" ", "\t", "\n", "\r\n "])
+def test_white_space_without_end_is_not_waited_for(space: str) -> None:
+    splitter = SentenceSplitter()
+    held = sum(map(len, splitter.push("Well" + space * 3000)))
+    assert len("Well" + space * 3000) - held <= MAX_CHARS + 12
+    assert max(map(len, split(space * 3000))) <= MAX_CHARS + 12
 
 
 def test_nonsensical_lengths_are_refused() -> None:

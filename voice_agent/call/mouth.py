@@ -17,7 +17,7 @@ import math
 from collections import deque
 from collections.abc import Callable
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from voice_agent.audio.frames import SAMPLE_RATE
 from voice_agent.call.playout import Playout
@@ -84,13 +84,14 @@ class Mouth:
         self._message: _Message | None = None
         self._jobs: deque[_Job] = deque()
         self._busy: _Job | None = None
-        self._said_all = self._is_cut = False
+        self._said_all = self._is_cut = self._has_apologised = False
         self._work, self._room = asyncio.Event(), asyncio.Event()
         self._starved_since: float | None = None
 
     def begin(self, turn: Turn) -> None:
         """From now on ``turn`` speaks, and no other."""
-        self._turn, self._message, self._said_all, self._is_cut = turn, None, False, False
+        self._turn, self._message = turn, None
+        self._said_all = self._is_cut = self._has_apologised = False
         self._jobs.clear()
         self._starved_since = None
         self._playout.begin(
@@ -104,12 +105,14 @@ class Mouth:
         """Take the next piece of a reply (the sink of the turn)."""
         if turn is not self._turn or not isinstance(say, Say):
             return
-        if self._is_cut or len(turn.ledger.text) + len(say.text) > MAX_REPLY_CHARACTERS:
-            if not self._is_cut:
-                # From here on nothing: a shorter piece that fits would leave a hole in the text.
-                self._is_cut = True
-                log.warning("a reply exceeds %d characters and was cut", MAX_REPLY_CHARACTERS)
+        if self._is_cut:
             return
+        room = MAX_REPLY_CHARACTERS - len(turn.ledger.text)
+        if len(say.text) > room:
+            # From here on nothing: a shorter piece that fits would leave a hole in the text.
+            self._is_cut = True
+            log.warning("a reply exceeds %d characters and was cut", MAX_REPLY_CHARACTERS)
+            say = replace(say, text=say.text[:room])
         if turn.timeline.first_text is None and say.text.strip():
             turn.timeline.first_text = self._times.since()
         message = self._message
@@ -122,8 +125,12 @@ class Mouth:
         message.last = say
         turn.ledger.said(say.text)
         if say.source == "model":
-            for sentence in message.splitter.push(say.text):
+            sentences = message.splitter.push(say.text)
+            for sentence in sentences:
                 self._sentence(turn, message, sentence)
+            if sentences and not say.end:
+                # Once per delta, however many sentences it holds: the client is shown how the text grows.
+                self._wire.send(TranscriptMessage("agent", message.text[: message.told], final=False))
         if say.end:
             self._end_message(turn)
 
@@ -216,6 +223,10 @@ class Mouth:
         if job.turn is not self._turn or job.turn.closed:
             return False
         self._starved_since = self._times.now() if self._jobs else None
+        if speech.failed and self._has_apologised:
+            # One apology in a reply is calm, one for each sentence is not.
+            speech = replace(speech, pcm=b"")
+        self._has_apologised = self._has_apologised or speech.failed
         self._playout.append(speech, protected=job.protected)
         return True
 
@@ -235,8 +246,6 @@ class Mouth:
         assert message.last is not None
         message.told += len(sentence)
         self._enqueue(turn, sentence, message.last)
-        if message.told < len(message.text) or not message.last.end:
-            self._wire.send(TranscriptMessage("agent", message.text[: message.told], final=False))
 
     def _enqueue(self, turn: Turn, text: str, say: Say) -> None:
         alone = not self._jobs and (self._busy is None or self._busy.turn is not turn)

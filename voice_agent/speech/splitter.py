@@ -24,10 +24,13 @@ MAX_CHARS = 240
 
 # A code block is not spoken, so it may be long; beyond this it is treated as running text.
 _MAX_BLOCK_CHARS = 8000
+# The longest address with a query that is kept whole. Longer words are no words, and nobody can say them.
+_MAX_WORD_CHARS = 2000
 # White space longer than this says no more about what follows.
 _MAX_SPACE_CHARS = 12
 
 _CANDIDATE = re.compile(r"[.!?…。！？]+|[,;:—–\n]|-(?=\s)|-$|```")
+_SPACE = re.compile(r"\s")
 _CLOSERS = "\"'”’»)]}*_~`"
 _MAX_CLOSERS = 8
 _FULL_WIDTH = "。！？"
@@ -136,10 +139,13 @@ class SentenceSplitter:
             if text[at - 1].isspace() and not text[at].isspace() and not between_digits:
                 return at
         # One endless word, such as an address with a query: it may run on, though not for ever.
-        space = re.compile(r"\s+(?=\S)").search(text, self._max - 1)
+        space = _SPACE.search(text, self._max - 1)
         if space is not None:
-            return min(space.end(), _MAX_BLOCK_CHARS)
-        return _MAX_BLOCK_CHARS if len(text) > _MAX_BLOCK_CHARS else None
+            end = _space_end(text, space.start())
+            # A model that has lost its way sends white space by the thousand: more of it need not be awaited.
+            if end < len(text) or end - space.start() >= _MAX_SPACE_CHARS:
+                return min(end, _MAX_WORD_CHARS)
+        return _MAX_WORD_CHARS if len(text) > _MAX_WORD_CHARS else None
 
 
 def split(text: str, first_clause: bool = False) -> list[str]:

@@ -81,17 +81,12 @@ class CachedVoice:
         # Canned text is cut as `cached` and `warm` cut it, or its pieces would not be found again.
         pieces = split(text, first_clause=first and not canned)
         ahead: asyncio.Task[Speech] | None = None
-        has_apologised = False
         try:
             for index in range(len(pieces)):
                 task = ahead or self._start(pieces[index], canned, first and not index)
                 ahead = task
                 speech = await task
                 ahead = self._start(pieces[index + 1], canned, False) if index + 1 < len(pieces) else None
-                if speech.failed and has_apologised:
-                    # One apology is calm, one for each sentence is not.
-                    speech = Speech(speech.text, b"", (), failed=True)
-                has_apologised = has_apologised or speech.failed
                 yield speech
         finally:
             if ahead is not None:
