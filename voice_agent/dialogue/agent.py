@@ -28,6 +28,7 @@ from voice_agent.store.protocol import ConversationStore
 
 log = logging.getLogger(__name__)
 
+MakeStore = Callable[[ProjectConfig], ConversationStore]
 MAX_ID_CHARS = 200
 DEFAULT_RESUME_WINDOW_S = 30.0
 
@@ -52,7 +53,7 @@ class Agent:
         config: ProjectConfig,
         model: LanguageModel,
         *,
-        store: ConversationStore | None = None,
+        store: ConversationStore | MakeStore | None = None,
         clock: Clock = utc_now,
         adapt: Callable[[Project], Project] | None = None,
     ) -> Agent:
@@ -60,7 +61,8 @@ class Agent:
 
         Args:
             model: Closed by whoever made it, not by the agent.
-            store: Keeps conversations; in memory by default.
+            store: Keeps conversations, or makes what does from the settings once the agent's id is known; in memory
+                by default.
             clock: The calendar, for timestamps and the expiry of sessions.
             adapt: Changes the loaded project before it is used, such as to stub its tools in a test.
 
@@ -77,10 +79,16 @@ class Agent:
             config = replace(config, agent=config.agent.model_copy(update={"agent": identity}))
             found = (*found, problem)
         project = project if adapt is None else adapt(project)
-        agent = cls(config, project, model, MemoryStore() if store is None else store, clock)
+        kept = MemoryStore() if store is None else store(config) if callable(store) else store
+        agent = cls(config, project, model, kept, clock)
         agent.problems = found
         agent._owns_store = store is None
         return agent
+
+    @property
+    def store(self) -> ConversationStore:
+        """Where its conversations are kept."""
+        return self._store
 
     @property
     def canned_texts(self) -> tuple[str, ...]:

@@ -177,8 +177,8 @@ def build_service(
     """
     config = load_config(root)
     engines = engines or build_engines(config.integrations, config.agent.agent.language)
-    store = store or configured_store(config)
-    return Service(config, Agent.load(config, engines.model, store=store), engines, store, progress, watch=watch)
+    agent = Agent.load(config, engines.model, store=store or configured_store)
+    return Service(config, agent, engines, agent.store, progress, watch=watch)
 
 
 @dataclass(frozen=True)
@@ -211,8 +211,8 @@ def open_texts(
     """
     config = load_config(root)
     model = build_model(config.integrations.llm)
-    store = MemoryStore() if ephemeral else configured_store(config)
-    versions = AgentVersions(Agent.load(config, model, store=store))
+    agent = Agent.load(config, model, store=MemoryStore() if ephemeral else configured_store)
+    versions, store = AgentVersions(agent), agent.store
 
     def open_one(name: str, channel: str) -> Conversation:
         conversation = versions.open(name, channel=channel)
