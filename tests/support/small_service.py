@@ -9,6 +9,7 @@ from tests.fakes.model import Entry, ScriptedModel
 from tests.fakes.recognizer import FakeRecognizer
 from tests.fakes.synthesizer import FakeSynthesizer
 from tests.fakes.wire import FakeDetector, voice_frame
+from tests.support import dialogue_projects
 from voice_agent.audio.frames import SILENCE
 from voice_agent.config import CacheOptions
 from voice_agent.service.engines import Engines
@@ -18,7 +19,7 @@ from voice_agent.speech.voice import CachedVoice
 
 GREETING = "Welcome to the test."
 FILES = {
-    "agent.yml": "agent:\n  persona: You answer.\n",
+    "agent.yml": "agent:\n  id: small\n  persona: You answer.\n",
     "responses.yml": f"responses:\n  utter_greet:\n    - text: {GREETING}\n",
     "skills/default_session_start/skill.md": (
         "---\nname: Session start\ndescription: Greet.\nrouting: {engine_managed: true}\n---\n"
@@ -30,11 +31,8 @@ FILES = {
 
 def write_project(root: Path, settings: str = "", files: Mapping[str, str] | None = None) -> Path:
     """Write the small project into ``root``; ``settings`` is more of ``integrations.yml``."""
-    for name, text in {**FILES, "integrations.yml": "llm: {provider: embedded}\n" + settings, **(files or {})}.items():
-        path = root / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
-    return root
+    integrations = {"integrations.yml": "llm: {provider: embedded}\n" + settings}
+    return dialogue_projects.write_project(root, {**FILES, **integrations, **(files or {})})
 
 
 def small_service(
