@@ -6,6 +6,7 @@ import asyncio
 import gc
 import itertools
 import json
+import sqlite3
 import weakref
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -252,3 +253,28 @@ async def test_a_conversation_in_a_file_goes_on_from_it(tmp_path: Path) -> None:
     assert [e["sequence"] for e in bench.conversation.events] == list(range(len(bench.conversation.events)))
     request = bench.model.requests[0].messages
     assert [m.content for m in request if m.role == "user"] == ["hello"] * 3
+
+
+async def test_a_call_goes_on_while_its_disk_takes_nothing_and_loses_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "c.sqlite3"
+    store = SqliteStore(path)
+    await store.open()
+    bench = caller(tmp_path / "a", FILES, ["One.", "Two."], store=store)
+    holder = sqlite3.connect(path, isolation_level=None)
+    holder.execute("BEGIN IMMEDIATE")
+    assert (await bench.says("hello")).messages == ["Welcome.", "One."]
+    assert (await bench.says("and?")).messages == ["Two."]
+    holder.execute("ROLLBACK")
+    holder.close()
+    await bench.conversation.close("completed")
+    assert await store.flush(10)
+    assert list(await store.events("c1")) == list(bench.conversation.events)
+    await store.aclose()
+
+
+async def test_a_store_that_cannot_be_read_costs_the_caller_nothing(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    bench = caller(tmp_path / "a", FILES, ["Hello."], store=SqliteStore(tmp_path / "never-opened.sqlite3"))
+    assert (await bench.says("hi")).messages == ["Welcome.", "Hello."]
+    assert [m for m in caplog.messages if "begins anew" in m]

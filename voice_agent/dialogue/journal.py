@@ -22,7 +22,7 @@ from voice_agent.dialogue.project import Project
 from voice_agent.dialogue.replay import moment_of, open_turns, replay
 from voice_agent.dialogue.reply import TurnStatus
 from voice_agent.dialogue.state import DialogueState, Session, restore, snapshot
-from voice_agent.store.protocol import ConversationStore, StoredConversation
+from voice_agent.store.protocol import ConversationStore, StoredConversation, StoreUnavailable
 
 log = logging.getLogger(__name__)
 
@@ -87,7 +87,8 @@ class Journal:
         self.hand_over(state_alone=True)
         try:
             if not await self._store.flush(timeout_s):
-                log.warning("conversation %s is not on the disk yet", self._events.conversation_id)
+                # The store itself says once what is wrong.
+                log.debug("conversation %s is not on the disk yet", self._events.conversation_id)
         except Exception:
             log.exception("the store of conversation %s failed", self._events.conversation_id)
 
@@ -99,6 +100,9 @@ class Journal:
             return
         try:
             stored = await self._load()
+        except StoreUnavailable as fault:
+            log.warning("conversation %s begins anew: %s", self._events.conversation_id, fault)
+            stored = None
         except Exception:
             log.exception("conversation %s could not be loaded and begins anew", self._events.conversation_id)
             stored = None
