@@ -164,7 +164,6 @@ async def test_optional_work_never_holds_every_worker() -> None:
     async with running_pool(workers=2) as pool, asyncio.TaskGroup() as group:
         group.create_task(pool.run(gate, priority=Priority.PARTIAL_TRANSCRIPT, job="partial"))
         await until(lambda: pool.busy == 1)
-        assert not pool.is_slack
         kept_back = group.create_task(pool.run(gate, priority=Priority.SPECULATIVE_TRANSCRIPT, job="speculative"))
         await until(lambda: pool.depth == 1)
         assert await pool.run(int, priority=Priority.FIRST_AUDIO, job="first audio") == 0
@@ -175,19 +174,7 @@ async def test_optional_work_never_holds_every_worker() -> None:
 
 async def test_one_worker_also_runs_optional_work() -> None:
     async with running_pool() as pool:
-        assert pool.is_slack
         assert await pool.run(int, priority=Priority.PARTIAL_TRANSCRIPT, job="partial") == 0
-
-
-async def test_there_is_no_slack_while_all_workers_are_busy() -> None:
-    async with running_pool(workers=2) as pool, occupied(pool):
-        assert pool.is_slack
-        gate = Gate()
-        async with asyncio.TaskGroup() as group:
-            group.create_task(pool.run(gate, priority=Priority.SPEECH, job="gate"))
-            await until(lambda: pool.busy == 2)
-            assert not pool.is_slack
-            gate.open()
 
 
 async def test_closing_fails_the_waiting_jobs_and_lets_the_running_one_finish() -> None:

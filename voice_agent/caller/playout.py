@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass
 
-from voice_agent.caller.audio import FRAME_S, frame_samples, is_silent
+from voice_agent.caller.audio import frame_samples, is_silent
 
 PREBUFFER_FRAMES = 2
 """Frames gathered before playout starts or starts again: 40 ms, the usual least of a softphone."""
@@ -121,6 +121,3 @@ class PlayoutBuffer:
         self._queued -= dropped
         self._audible_pieces -= audible
         return dropped
-
-
-PREBUFFER_S = PREBUFFER_FRAMES * FRAME_S

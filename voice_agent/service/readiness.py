@@ -20,10 +20,6 @@ class Readiness:
     def is_ready(self) -> bool:
         return not self._draining and not self._missing
 
-    @property
-    def is_draining(self) -> bool:
-        return self._draining
-
     def progress(self, part: str, detail: str) -> None:
         """Say how far a missing part is, such as ``3 of 10``."""
         if part in self._missing:

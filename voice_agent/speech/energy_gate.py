@@ -59,10 +59,6 @@ class EnergyGate:
         self._floor = NoiseFloor()
         self._loudest = QUIETEST_FLOOR_DBFS
 
-    @property
-    def floor_dbfs(self) -> float:
-        return self._floor.level_dbfs
-
     def is_open(self, level_dbfs: float, speaking: bool) -> bool:
         """Judge the next frame.
 

@@ -134,12 +134,6 @@ class SpeechPool:
         """Jobs that run now."""
         return len(self._running)
 
-    @property
-    def is_slack(self) -> bool:
-        """An optional job submitted now would start at once."""
-        with self._changed:
-            return not self._waiting and len(self._running) < self._workers and self._may_start_optional()
-
     def start(self) -> None:
         """Start the workers. Does nothing when they run; a closed pool stays closed."""
         with self._changed:
