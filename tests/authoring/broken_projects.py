@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from tests.support.dialogue_projects import block, skill
 
+TOOL = 'from voice_agent.dialogue import tool\n\n\n@tool(description="x")\nasync def find() -> None: ...\n'
 GREET = "responses:\n  utter_greet: Hello.\n"
 FIELDS = "schema:\n  public:\n    account: {type: text}\n    paid: {type: bool}\n"
 ONE_STEP = block("- id: greet\n  action: utter_greet")
@@ -109,12 +110,23 @@ BROKEN = (
     Broken("a tool with the name of a skill",
            {"skills/a/tools.py": 'from voice_agent.dialogue import tool\n\n\n@tool(description="x")\n'
             "async def b() -> None: ...\n", "skills/b/skill.md": skill("Do it.\n")},
-           {(A, 1, "skill.tool_is_skill")}),
+           {("skills/a/tools.py", 4, "skill.tool_is_skill")}),
+    Broken("a tool with the name of a built-in one",
+           {"skills/a/tools.py": TOOL.replace("find", "listen")},
+           {("skills/a/tools.py", 4, "skill.tool_is_builtin")}),
+    Broken("an import that the skill's own tool hides",
+           {A: skill("Do it.\n", import_tools="[find]"), "tools/search.py": TOOL, "skills/a/tools.py": TOOL},
+           {(A, 4, "skill.tool_hides_shared")}, "The tool 'find' of this skill is used"),
+    Broken("a step that leads to a broken one",
+           {A: _skill("- id: one\n  action: utter_greet\n  next: two\n- id: two\n  acton: utter_greet")},
+           {(A, 10, "skill.block.step_kind")}),
+    Broken("a skill that names itself", {A: skill("First this.\nThen @skill.a again.\n")},
+           {(A, 6, "skill.starts_itself")}),
     Broken("a tool in two files",
            {"skills/a/tools.py": 'from voice_agent.dialogue import tool\n\n\n@tool(description="x")\n'
             "async def find() -> None: ...\n", "skills/a/tools/more.py":
             'from voice_agent.dialogue import tool\n\n\n@tool(description="x")\nasync def find() -> None: ...\n'},
-           {("skills/a/tools/more.py", None, "tool.duplicate")}),
+           {("skills/a/tools/more.py", 4, "tool.duplicate")}),
     Broken("a tool that is not async",
            {"skills/a/tools.py": 'from voice_agent.dialogue import tool\n\n\n@tool(description="x")\n'
             "def find() -> None: ...\n", A: _skill("- id: one\n  execute_tool: find")},

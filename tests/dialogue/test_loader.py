@@ -254,7 +254,7 @@ def test_a_skills_own_tool_beats_the_shared_one_and_an_unimported_one_does_not_e
         "tools/shared.py": define("look_up", "shared"),
     }
     project, found = load_project(write_project(tmp_path, files))
-    assert not found
+    assert [(p.id, p.severity) for p in found] == [("skill.tool_hides_shared", Severity.WARNING)]
     assert project.skills["a"].tools["look_up"].description == "own"
     assert project.skills["b"].tools["look_up"].description == "shared"
     assert not project.skills["c"].tools

@@ -119,6 +119,8 @@ _SKILLS = _entries(
     ("skill.utter", "An utterance is never said.", "Write `{on: activate}` or `{when: <condition>}`."),
     ("skill.tool_is_skill", "A tool has the name of a skill.", "Rename it."),
     ("skill.tool_is_builtin", "A tool has the name of a built-in tool.", "Rename it."),
+    ("~skill.tool_hides_shared", "A skill imports a shared tool and has one of that name itself, which is used.",
+     "Rename one, or remove the import."),
     ("skill.prose.mention", "`@` is followed by something other than `skill.` or `block.`.",
      "Name tools in plain words."),
     ("skill.starts_itself", "A skill starts itself.", "Use a block and `next`."),

@@ -47,6 +47,7 @@ class BlockReader:
         self.reader.unknown(top, ["steps", "name", "description"], f"Block {block_id!r}")
         steps: list[Step] = []
         seen: dict[str, int] = {}
+        lost: set[str] = set()
         items = self.reader.items(top.get("steps"), "`steps`", line)
         for number, (item, at) in enumerate(items):
             raw = self.reader.mapping(item, "A step", at)
@@ -54,6 +55,8 @@ class BlockReader:
                 continue
             step = self._step(raw, number, at)
             if step is None:
+                # Reported already; it is there all the same, for those that lead to it.
+                lost.add(str(raw.get("id", "")))
                 continue
             if step.id in seen:
                 message = f"Step id {step.id!r} is already used on line {seen[step.id]}."
@@ -63,7 +66,9 @@ class BlockReader:
         if not items:
             self.reader.error("block.empty", f"Block {block_id!r} has no steps.", "Add `steps:` with a list.", line)
             return None
-        self._check_targets(steps, seen)
+        self._check_targets(steps, {**dict.fromkeys(lost, line), **seen})
+        if not lost:
+            self._check_reach(steps)
         name, description = (self.reader.text(top, key, f"`{key}`") for key in ("name", "description"))
         return Block(block_id, tuple(steps), line, name, description)
 
@@ -114,7 +119,11 @@ class BlockReader:
                     message = f"Step {step.id!r} goes to {branch.then!r}, which does not exist."
                     remedy = near or f"Steps here: {', '.join(seen)}, END."
                     self.reader.error("block.missing_target", message, remedy, step.line)
-        reached, frontier = set(), [0]
+
+    def _check_reach(self, steps: list[Step]) -> None:
+        """Report steps that no way leads to."""
+        reached: set[int] = set()
+        frontier = [0]
         while frontier:
             index = frontier.pop()
             if index >= len(steps) or index in reached:

@@ -27,11 +27,11 @@ _NEVER_WAIT = (ActionStep, NoopStep, SetMemoryStep)
 
 
 def check_flow(project: Project, problems: list[Problem]) -> None:
-    """Append circles, endless loops, and mentions inside steps that lead nowhere."""
+    """Append circles, endless loops, and mentions that lead nowhere."""
     for skill in project.skills.values():
         for block in skill.blocks.values():
             _endless(skill, block, problems)
-        _mentions_in_steps(project, skill, problems)
+        _check_mentions(project, skill, problems)
     _circles(project, problems)
 
 
@@ -58,20 +58,23 @@ def _mentions(path: Path) -> Iterable[_Mention]:
             yield _Mention(kind, id, number, fenced)
 
 
-def _mentions_in_steps(project: Project, skill: Skill, problems: list[Problem]) -> None:
-    """Instructions inside blocks may name skills and blocks as prose may, and nothing else."""
+def _check_mentions(project: Project, skill: Skill, problems: list[Problem]) -> None:
+    """Prose, and instructions inside blocks, may name skills and blocks and nothing else."""
     targets = {id for block in skill.blocks.values() for step in block.steps for id in _targets(step)}
     for found in _mentions(skill.path):
-        if not found.in_block or found.id in targets:
-            continue
         known = {"skill": project.skills, "block": skill.blocks}.get(found.kind)
-        if known is None:
+        if found.in_block and found.id in targets:
+            continue
+        if known is None and found.in_block:
             message = f"`@{found.kind}.` means nothing here."
             remedy = "Name tools in plain words; only @skill.<id> and @block.<id> mean something."
             problems.append(Problem("skill.prose.mention", message, remedy, skill.path, found.line))
-        elif found.id not in known:
+        elif known is not None and found.id not in known:
             message, near = f"There is no {found.kind} {found.id!r}.", did_you_mean(found.id, known)
             problems.append(Problem(f"skill.unknown_{found.kind}", message, near, skill.path, found.line))
+        elif found.kind == "skill" and found.id == skill.id:
+            message, remedy = "A skill cannot start itself.", "Use a block and `next`."
+            problems.append(Problem("skill.starts_itself", message, remedy, skill.path, found.line))
 
 
 def _targets(step: Step) -> tuple[str, ...]:

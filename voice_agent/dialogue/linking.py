@@ -9,7 +9,7 @@ from voice_agent.dialogue.blocks import ActionStep, Block, CallStep, CollectStep
 from voice_agent.dialogue.framework_tools import FRAMEWORK_TOOLS
 from voice_agent.dialogue.memory import PROJECT
 from voice_agent.dialogue.project import SESSION_START, Project, Skill
-from voice_agent.dialogue.skill_file import SkillFile, mentions
+from voice_agent.dialogue.skill_file import SkillFile
 from voice_agent.dialogue.tools import Tool
 
 
@@ -30,12 +30,8 @@ class _SkillChecker:
 
     def check(self) -> None:
         skill, file = self.skill, self.file
-        for name in skill.tools:
-            if name in self.project.skills:
-                self._report("skill.tool_is_skill", f"The tool {name!r} has the name of a skill.", "Rename it.", 1)
-            if name in FRAMEWORK_TOOLS:
-                self._report("skill.tool_is_builtin", f"The tool {name!r} has a built-in tool's name.", "Rename it.", 1)
         for tool in skill.tools.values():
+            self._name(tool)
             self._writes(tool)
         for name, constraint in skill.constraints.items():
             line = file.constraint_lines[name]
@@ -47,9 +43,6 @@ class _SkillChecker:
                 self._response(response, line)
         for trigger, line in file.triggers:
             self._response(trigger.response, line)
-        for kind, ids in mentions(skill.prose).items():
-            for id in ids:
-                self._target(kind, id, file.prose_line)
         for block in skill.blocks.values():
             for step in block.steps:
                 self._step(block, step)
@@ -60,6 +53,16 @@ class _SkillChecker:
             self._report("skill.unreachable_block", message, "Name the others with `call`.", 1, Severity.WARNING)
         if skill.id == SESSION_START and skill.path.is_relative_to(self.project.root):
             self._greets()
+
+    def _name(self, tool: Tool) -> None:
+        """Report a name that means something else already."""
+        for taken, id, whose in (
+            (self.project.skills, "skill.tool_is_skill", "a skill"),
+            (FRAMEWORK_TOOLS, "skill.tool_is_builtin", "a built-in tool"),
+        ):
+            if tool.name in taken:
+                message = f"The tool {tool.name!r} has the name of {whose}."
+                self.problems.append(Problem(id, message, "Rename it.", tool.path or self.skill.path, tool.line))
 
     def _writes(self, tool: Tool) -> None:
         """Report fields that a tool writes by a literal name and nobody declares where the tool can see them."""

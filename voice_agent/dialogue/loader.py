@@ -172,6 +172,12 @@ class ProjectLoader:
                 self._problem("skill.mcp", message, "", file.path, Severity.WARNING, line)
             elif name in shared:
                 found[name] = shared[name]
+                if name in local:
+                    message = f"The tool {name!r} of this skill is used, not the shared one that is imported here."
+                    self._problem(
+                        "skill.tool_hides_shared", message, "Rename one, or remove the import.", file.path,
+                        Severity.WARNING, line,
+                    )  # fmt: skip
             else:
                 near = did_you_mean(name, shared)
                 remedy = near or f"Shared tools: {', '.join(sorted(shared)) or 'none; they live in tools/*.py'}."

@@ -48,7 +48,6 @@ class SkillFile:
     engine_managed: bool | None = None
     engine_managed_line: int | None = None
     prose: tuple[Paragraph, ...] = ()
-    prose_line: int = 1
     blocks: dict[str, Block] = field(default_factory=dict)
 
 
@@ -161,7 +160,6 @@ def _body(skill: SkillFile, lines: list[str], first_line: int, names: Names) -> 
         prose += [""] * (end - index + 1)
         index = end + 1
     skill.prose = paragraphs("\n".join(prose), first_line, names)
-    skill.prose_line = next((first_line + i for i, line in enumerate(prose) if line.strip()), first_line)
     _check_mentions(prose, first_line, reader)
 
 

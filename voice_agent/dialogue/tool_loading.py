@@ -193,6 +193,6 @@ def load_tool_folder(folder: Path, problems: list[Problem], *, single_file: bool
         for name, loaded in load_tools(path, problems).items():
             if name in found:
                 message = f"The tool {name!r} is defined here and in {found[name][1].name}; this one is used."
-                problems.append(Problem("tool.duplicate", message, "Remove one.", path, None, Severity.WARNING))
+                problems.append(Problem("tool.duplicate", message, "Remove one.", path, loaded.line, Severity.WARNING))
             found[name] = (loaded, path)
     return {name: loaded for name, (loaded, _) in found.items()}

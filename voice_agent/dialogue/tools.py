@@ -7,6 +7,7 @@ import inspect
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import CodeType
 from typing import Any, TypeVar, cast, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, PydanticUserError, ValidationError, create_model
@@ -116,6 +117,12 @@ class Tool:
     takes_context: str | None = None
     path: Path | None = None
     writes: tuple[tuple[str, int], ...] = ()
+
+    @property
+    def line(self) -> int | None:
+        """Line of its definition in ``path``."""
+        code = getattr(self.function, "__code__", None)
+        return code.co_firstlineno if isinstance(code, CodeType) else None
 
     def validate(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """Return the arguments with their types applied.
