@@ -22,7 +22,7 @@ from voice_agent.dialogue.reply import SILENCE as SILENCE_INTENT
 from voice_agent.dialogue.reply import HeardReply, InputKind, ReplySink, TurnResult, TurnStatus, UserInput
 from voice_agent.dialogue.sessions import Sessions
 from voice_agent.dialogue.state import DialogueState
-from voice_agent.dialogue.turn import ReplyWriter, Turn
+from voice_agent.dialogue.turn import ReplyWriter, Turn, unheard_turn
 from voice_agent.store.protocol import ConversationStore
 
 log = logging.getLogger(__name__)
@@ -34,11 +34,6 @@ CLOSE_WAIT_S = 3.0
 """How long `close` waits for a turn that is still in its grace window."""
 STORE_WAIT_S = 1.0
 """How long `close` waits for what was said to be on the disk."""
-
-
-class _Nowhere:
-    def emit(self, item: object) -> None:
-        """Take a reply that nobody is to hear."""
 
 
 class LiveConversation:
@@ -84,10 +79,7 @@ class LiveConversation:
         Nothing is run or recorded. Steps that need no model, and hooks, come first in a real turn;
         `on_model_call` shows what they made of it.
         """
-        turn = Turn(
-            "preview", self._core.state.turn + 1, UserInput(text), ReplyWriter(_Nowhere(), CancelToken()), CancelToken()
-        )
-        return self._loop.preview(turn)
+        return self._loop.preview(unheard_turn(UserInput(text), self._core.state.turn + 1))
 
     def line(self, name: str) -> str:
         """Return the wording of one of the service's own lines.

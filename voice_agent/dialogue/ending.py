@@ -46,8 +46,8 @@ class Ending:
         if state.farewell is not None:
             self._core.say(turn, "utter_hangup_goodbye")
         state.farewell = None
-        turn.reply.hang_up("completed")
-        record_tool(self._core.events, "hangup", "{}", Outcome(True, "{}"))
+        # Recorded when it is asked for, not before: a reply that is cut until then has ended nothing.
+        turn.reply.hang_up("completed", lambda: record_tool(self._core.events, "hangup", "{}", Outcome(True, "{}")))
         self._clear("the call is ending")
         return True
 

@@ -39,6 +39,8 @@ _ACKNOWLEDGEMENT = (
 )
 MAX_VALUE_CHARS = 500
 MAX_CONFIGURED = 6
+MAX_PREPARED = 20
+"""Messages of tools run by steps of this turn: ten pairs of call and result."""
 NOBODY_SPOKE = "(The caller is on the line and has not said anything yet.)"
 
 
@@ -69,7 +71,7 @@ class PromptBuilder:
         """
         limits = self._agent.prompts
         earlier, left_out = history(events, state.session.id, before_turn=turn.id, max_tokens=limits.history_tokens)
-        messages = list(earlier)
+        messages = [*earlier, *turn.prepared[-MAX_PREPARED:]]
         if isinstance(state.question, PendingCall) and state.question.asked < turn.number:
             messages += _held(state.question)
         if turn.utterance:

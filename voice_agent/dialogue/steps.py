@@ -229,7 +229,8 @@ class StepRunner:
                 return self._wait_or_model(turn)
             self.ask_to_confirm(turn, frame.skill, step.tool, arguments, step=step.id)
             return self._wait_or_model(turn)
-        await self.run_tool(turn, frame, tool, arguments, step=step.id)
+        outcome = await self.run_tool(turn, frame, tool, arguments, step=step.id)
+        turn.note_tool(tool.name, to_json(arguments), outcome.json)
         self._done(turn, cursor)
         return None
 

@@ -33,7 +33,7 @@ class ReplyWriter:
         self._sink, self._cancel = sink, cancel
         self._message = 0
         self._open: list[str] = []
-        self._drafts: list[tuple[int, Wording] | HangUp] = []
+        self._drafts: list[tuple[int, Wording] | Callable[[], None]] = []
         self.needs_finishing: Callable[[Wording], bool] = lambda wording: False
         self.on_spoken: Callable[[Wording], None] | None = None
         self.said: list[str] = []
@@ -82,8 +82,8 @@ class ReplyWriter:
         """
         while self._drafts:
             draft = self._drafts[0]
-            if isinstance(draft, HangUp):
-                self._emit(draft)
+            if callable(draft):
+                draft()
             else:
                 index, wording = draft
                 wording = await finish(wording)
@@ -111,12 +111,18 @@ class ReplyWriter:
             if self.on_spoken is not None:
                 self.on_spoken(Wording("", text))
 
-    def hang_up(self, reason: str) -> None:
+    def hang_up(self, reason: str, sent: Callable[[], None]) -> None:
+        """Ask for the end of the call after everything said before; ``sent`` is called when that is asked for."""
         self.end()
-        if self._drafts:
-            self._drafts.append(HangUp(reason))
-        else:
+
+        def send() -> None:
             self._emit(HangUp(reason))
+            sent()
+
+        if self._drafts:
+            self._drafts.append(send)
+        else:
+            send()
 
     @property
     def is_question(self) -> bool:
@@ -135,6 +141,7 @@ class Turn:
             waited for them. Until then, wording that a block says on its own answers nothing.
         fill_due: A skill was started by what the caller said, and may find field values in it.
         searched: `search_knowledge` has run in this turn.
+        prepared: Tools that steps of this turn have run, as messages; they stand before the caller's words.
         scratch: Messages of this turn for the prompt, after the caller's words.
         correction: What a hook had against the model's last reply.
         error: Why the turn failed, for the operator.
@@ -149,6 +156,7 @@ class Turn:
     considered: bool = False
     fill_due: bool = False
     searched: bool = False
+    prepared: list[Message] = field(default_factory=list)
     scratch: list[Message] = field(default_factory=list)
     budget: Budget = field(default_factory=Budget)
     model_calls: int = 0
@@ -165,10 +173,13 @@ class Turn:
         return "" if self.user.kind is InputKind.INTENT else self.user.text
 
     def note_tool(self, name: str, arguments: str, result: str) -> None:
-        """Add a tool run to what the model sees of this turn."""
-        call = ToolCall(f"call_{len(self.scratch)}", name, arguments)
-        self.scratch.append(Message("assistant", tool_calls=(call,)))
-        self.scratch.append(Message("tool", cut(result), tool_call_id=call.id, name=name))
+        """Let the model see, beside the caller's words, a tool that a step of this turn has run."""
+        if self.user.kind is InputKind.INTENT:
+            # What the engine prepares by itself ends up in memory; the model has not asked for it.
+            return
+        call = ToolCall(f"call_s{len(self.prepared)}", name, arguments)
+        self.prepared.append(Message("assistant", tool_calls=(call,)))
+        self.prepared.append(Message("tool", cut(result), tool_call_id=call.id, name=name))
 
     def is_repeat(self, name: str, arguments: str) -> bool:
         """Count a tool call; True when the same one has now been made too often."""
@@ -176,6 +187,17 @@ class Turn:
             arguments = json.dumps(json.loads(arguments), sort_keys=True)
         self._calls[name, arguments] += 1
         return self._calls[name, arguments] >= MAX_IDENTICAL_CALLS
+
+
+class _Nowhere:
+    def emit(self, item: object) -> None:
+        """Take a reply that nobody is to hear."""
+
+
+def unheard_turn(user: UserInput, number: int) -> Turn:
+    """Return a turn that says nothing to anybody, to look at what one would be given."""
+    cancel = CancelToken()
+    return Turn("preview", number, user, ReplyWriter(_Nowhere(), cancel), cancel)
 
 
 def cut(text: str, limit: int = MAX_RESULT_CHARS) -> str:
