@@ -55,6 +55,34 @@ async def test_a_full_line_refuses_and_a_freed_place_is_given_again() -> None:
 
 
 @virtual_time
+async def test_a_caller_who_dials_again_at_once_waits_for_the_old_connection_to_end() -> None:
+    registry = _registry()
+    await registry.vacated("a", 1)
+    old = registry.admit("a")
+    old.ended(DROPPED)
+    asyncio.get_running_loop().call_later(0.4, old.release)
+    await registry.vacated("a", 1)
+    assert asyncio.get_running_loop().time() == pytest.approx(0.4)
+    assert registry.admit("a").resumed
+    await registry.vacated("a", 1)
+    assert asyncio.get_running_loop().time() == pytest.approx(1.4)
+    assert _refusal(registry, "a") == "conversation_busy"
+
+
+@virtual_time
+async def test_an_admission_that_came_to_no_call_does_not_use_up_the_resumption() -> None:
+    registry = _registry()
+    with registry.admit("a") as admission:
+        admission.ended(DROPPED)
+    with registry.admit("a") as refused:
+        assert refused.resumed
+    with registry.admit("a") as again:
+        assert again.resumed
+        again.ended(HUNG_UP)
+    assert not registry.admit("a").resumed
+
+
+@virtual_time
 async def test_a_live_conversation_has_one_connection() -> None:
     registry = _registry()
     admission = registry.admit("a")
@@ -80,6 +108,7 @@ async def test_a_dropped_connection_may_come_back_in_time(
     await asyncio.sleep(after_s)
     with registry.admit("a") as admission:
         assert admission.resumed is resumed
+        admission.ended(HUNG_UP)
     with registry.admit("a") as admission:
         assert not admission.resumed, "a resumption is used once"
 

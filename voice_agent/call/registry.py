@@ -40,11 +40,13 @@ class Admission:
         conversation_id: The conversation that is now live.
         resumed: The conversation dropped a moment ago and goes on: no new greeting.
         call: The call, once attached.
+        released: Set when the place is free again.
     """
 
     def __init__(self, registry: CallRegistry, conversation_id: str, resumed: bool) -> None:
         self._registry = registry
         self._outcome: CallOutcome | None = None
+        self.released = asyncio.Event()
         self.conversation_id = conversation_id
         self.resumed = resumed
         self.call: Call | None = None
@@ -105,6 +107,20 @@ class CallRegistry:
         """Whether this conversation is on a call now."""
         return conversation_id in self._admissions
 
+    async def vacated(self, conversation_id: str, limit_s: float) -> None:
+        """Wait until this conversation is on no call any more, at most ``limit_s``.
+
+        A caller who was cut off dials again at once, sometimes before the old connection's end was noticed.
+        """
+        admission = self._admissions.get(conversation_id)
+        if admission is None:
+            return
+        try:
+            async with asyncio.timeout(limit_s):
+                await admission.released.wait()
+        except TimeoutError:
+            log.debug("the conversation is still on its call")
+
     def admit(self, conversation_id: str) -> Admission:
         """Take a place on the line.
 
@@ -121,7 +137,7 @@ class CallRegistry:
             )
         if len(self._admissions) >= self._max_calls:
             raise self._refuse("at_capacity", "All lines are busy. Call again in a moment.")
-        dropped_at = self._dropped.pop(conversation_id, None)
+        dropped_at = self._dropped.get(conversation_id)
         resumed = dropped_at is not None and self._time() - dropped_at <= self._resume_window_s
         admission = Admission(self, conversation_id, resumed)
         self._admissions[conversation_id] = admission
@@ -146,13 +162,18 @@ class CallRegistry:
         if self._admissions.get(admission.conversation_id) is not admission:
             return
         del self._admissions[admission.conversation_id]
+        admission.released.set()
         CALLS_ACTIVE.set(len(self._admissions))
         if not self._admissions:
             self._empty.set()
         channel = admission.call.channel if admission.call is not None else "unknown"
         CALLS.labels(channel=channel, outcome=outcome.outcome if outcome is not None else "failed").inc()
         admission.call = None
-        if outcome is not None and outcome.reason in ("connection_lost", "media_timeout"):
+        if outcome is None:
+            # Never became a call: whoever was cut off may still come back.
+            return
+        self._dropped.pop(admission.conversation_id, None)
+        if outcome.reason in ("connection_lost", "media_timeout"):
             self._remember(admission.conversation_id)
 
     def _remember(self, conversation_id: str) -> None:

@@ -21,6 +21,9 @@ from voice_agent.telemetry.logging import bind
 
 log = logging.getLogger(__name__)
 
+VACATE_S = 1.0
+"""How long a caller waits for the end of the call that carries the same conversation, before it counts as busy."""
+
 
 @dataclass(frozen=True)
 class Calls:
@@ -37,6 +40,7 @@ class Calls:
         options: ChannelOptions = getattr(self.config.integrations.channels, request.channel)
         if not options.enabled:
             raise CallRefused("channel_off", "This channel is switched off.", retry=False)
+        await self.registry.vacated(request.conversation_id, VACATE_S)
         try:
             admission = self.registry.admit(request.conversation_id)
         except Refused as refusal:
