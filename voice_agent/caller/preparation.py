@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
-import soxr
 from numpy.typing import NDArray
 from rich.console import Console
 from rich.text import Text
 
+from voice_agent.audio.resample import resample
 from voice_agent.audio.wav import read_wav
 from voice_agent.caller.audio import voice_bounds
 from voice_agent.caller.lines import Line, SpokenLine
@@ -88,8 +88,7 @@ def _prepare(line: Line, rate: int, speaker: CallerVoice) -> SpokenLine:
         _check(line.wav, samples, from_rate)
     else:
         samples, from_rate = speaker.speak(line.text or "")
-    # The whole line is here, so the one-shot converter fits: no delay, exact length.
-    pcm = samples if from_rate == rate else np.asarray(soxr.resample(samples, from_rate, rate), np.int16)
+    pcm = np.frombuffer(resample(samples.tobytes(), from_rate, rate), np.int16)
     first, last = voice_bounds(pcm, rate)
     return SpokenLine(line, pcm, first / rate, last / rate, len(pcm) / rate)
 
