@@ -74,12 +74,17 @@ def test_help_names_every_command_and_imports_nothing_heavy() -> None:
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=True)
     assert done.stdout.splitlines()[-1] == "[]"
-    for command in ("run", "chat", "call", "check"):
+    for command in ("run", "chat", "call", "new", "schema", "test", "prompt", "check"):
         assert f"\n  {command} " in done.stdout
 
 
 @pytest.mark.parametrize(
-    "arguments", [["--help"], ["-h"], ["run", "-h"], ["chat", "-h"], ["check", "-h"], ["call", "-h"]]
+    "arguments",
+    [
+        ["--help"],
+        ["-h"],
+        *([name, "-h"] for name in ("run", "chat", "call", "new", "schema", "test", "prompt", "check")),
+    ],
 )
 def test_every_command_has_help(arguments: list[str]) -> None:
     result = CliRunner().invoke(cli, arguments)
