@@ -13,6 +13,7 @@ from typing import Any
 import yaml
 
 from voice_agent.dialogue.knowledge import Passage, WordIndex
+from voice_agent.dialogue.loader import load_project
 from voice_agent.llm.embedded.choice import Similarity
 from voice_agent.llm.embedded.moves import Decision
 from voice_agent.llm.embedded.policy import decide
@@ -49,6 +50,20 @@ def load(part: str) -> tuple[Agent, list[Line]]:
     passages = [Passage(reference["title"], reference["text"]) for reference in data["references"]]
     lines = [Line(text, label) for label, texts in data["lines"].items() for text in texts]
     return Agent(skills, WordIndex(passages)), lines
+
+
+def example_agent() -> Agent:
+    """Return the example agent as its project describes it."""
+    project, _ = load_project(Path(__file__).parents[2])
+    assert isinstance(project.knowledge, WordIndex)
+    skills = tuple(SkillCard(s.id, s.description, s.examples, s.name) for s in project.menu())
+    return Agent(skills, project.knowledge)
+
+
+def northline_lines() -> list[Line]:
+    """Return the labelled lines of the example agent."""
+    data: dict[str, Any] = yaml.safe_load((LINES.parent / "northline_lines.yml").read_text(encoding="utf-8"))
+    return [Line(text, label) for label, texts in data.items() for text in texts]
 
 
 def outcome(agent: Agent, text: str, similar: Similarity) -> tuple[str, Decision]:

@@ -40,11 +40,12 @@ class ToolSpec:
 
 @dataclass(frozen=True, slots=True)
 class SkillCard:
-    """A skill the framework allows the model to start now."""
+    """A skill the framework allows the model to start now. ``name`` is what a caller may hear it called."""
 
     id: str
     description: str
     examples: tuple[str, ...] = ()
+    name: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.caller_lines import load, outcome
+from tests.support.caller_lines import example_agent, load, northline_lines, outcome
 from voice_agent.llm.embedded.minilm import MiniLm
 
 pytestmark = pytest.mark.models
@@ -43,3 +43,14 @@ def test_no_line_out_of_scope_starts_a_skill_or_is_answered(encoder: MiniLm, par
 def test_a_question_of_fact_is_answered_with_the_texts_own_words(encoder: MiniLm, asked: str, said: str) -> None:
     agent, _ = load("tuned")
     assert said in outcome(agent, asked, encoder.similarities)[1].text
+
+
+def test_nearly_all_lines_of_the_example_agents_callers_go_where_they_belong(encoder: MiniLm) -> None:
+    agent = example_agent()
+    wrong = [
+        f"{line.text!r}: {got} instead of {line.label}"
+        for line in northline_lines()
+        if (got := outcome(agent, line.text, encoder.similarities)[0]) != line.label
+    ]
+    # Measured: 84 of 86; 72 before corrections, lost numbers and near misses were seen to.
+    assert len(wrong) <= 3, "\n".join(wrong)

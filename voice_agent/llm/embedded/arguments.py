@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from voice_agent.llm.embedded.fields import Reader
@@ -22,10 +22,15 @@ class Filled:
     missing: FieldCard | None = None
 
 
-def parameter_cards(tool: ToolSpec) -> list[FieldCard]:
-    """Return the tool's parameters in the form of fields, in the order of its schema."""
-    properties = tool.parameters.get("properties")
-    return [_card(name, schema) for name, schema in (properties or {}).items() if isinstance(schema, Mapping)]
+def parameter_cards(tool: ToolSpec, known: Sequence[FieldCard] = ()) -> list[FieldCard]:
+    """Return the tool's parameters in the form of fields, in the order of its schema.
+
+    Args:
+        known: Fields of the skill. One of a parameter's name describes it better than its schema does.
+    """
+    own = {card.name: replace(card, asked=False) for card in known}
+    properties = tool.parameters.get("properties") or {}
+    return [own.get(name) or _card(name, schema) for name, schema in properties.items() if isinstance(schema, Mapping)]
 
 
 def fill(tool: ToolSpec, turn: Turn, reader: Reader) -> Filled:
@@ -35,7 +40,7 @@ def fill(tool: ToolSpec, turn: Turn, reader: Reader) -> Filled:
     are found again in the history by their wording), values they mentioned now, and values they
     gave for a field of the same name.
     """
-    cards = parameter_cards(tool)
+    cards = parameter_cards(tool, turn.scope.fields)
     values = {card.name: value for card in cards if (value := _from_fields(card.name, turn)) is not None}
     values |= reader.mentioned(cards, turn.utterance)
     for said, reply in turn.exchanges:

@@ -2,8 +2,9 @@
 
 A candidate's score is 0.8 of its best line plus 0.2 of the mean of its lines (id, description,
 examples): the best line finds, the mean keeps one chance likeness from deciding. Weights and
-thresholds were set on the `tuned` part of the labelled caller lines in the tests (there, lines out
-of scope reach 0.29, and lines in scope begin at 0.37); the `unseen` part checks them.
+thresholds were set on the `tuned` part of the labelled caller lines in the tests and on the lines of
+the example agent (there, lines out of scope reach 0.36, and lines in scope begin at 0.37); the
+`unseen` part checks them.
 """
 
 from __future__ import annotations
@@ -11,13 +12,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
+from voice_agent.llm.protocol import SkillCard
+
 Similarity = Callable[[str, Sequence[str]], list[float]]
 """Cosine similarity of a sentence to each of several others."""
 
-FITS = 0.33
+FITS = 0.365
 """A score below this is no match."""
 SURE = 0.62
 """A skill with this score is started without looking whether a reference text answers better."""
+SURE_OF_A_QUESTION = 0.8
+"""The same for a question of what, when, where or how, which is more often one of fact."""
 CLEAR, CLEAR_LEAD = 0.37, 0.1
 """What it takes to leave an open question for a skill: its score, and its lead over the next one."""
 MARGIN = 0.02
@@ -64,6 +69,14 @@ def as_words(identifier: str) -> str:
     name = identifier.rsplit(":", 1)[-1].rsplit("/", 1)[-1]
     spaced = "".join(f" {c}" if c.isupper() and not name.isupper() else c for c in name)
     return " ".join(spaced.replace("_", " ").replace("-", " ").lower().split())
+
+
+def spoken_name(card: SkillCard) -> str:
+    """Return what to call a skill inside a sentence: its name, or its id in words."""
+    name = card.name.strip()
+    if not name:
+        return as_words(card.id)
+    return name if name[1:2].isupper() else name[:1].lower() + name[1:]
 
 
 def candidate(id: str, description: str, examples: Iterable[str] = ()) -> Candidate:

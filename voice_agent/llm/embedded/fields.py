@@ -10,6 +10,7 @@ from datetime import date
 from typing import Any
 
 from voice_agent.llm.embedded.choice import Similarity, as_words
+from voice_agent.llm.embedded.counted_digits import counted, length_of
 from voice_agent.llm.embedded.dates import parse_date, parse_time
 from voice_agent.llm.embedded.numbers import number_runs, parse_digits, parse_int, parse_money, parse_number, tokens
 from voice_agent.llm.embedded.questions import Kind, is_question, kind_of
@@ -21,6 +22,9 @@ MAX_TEXT = 500
 CHOICE_FITS = 0.4
 CHOICE_MARGIN = 0.05
 FUZZY = 0.8
+_CORRECTABLE = frozenset(
+    [Kind.CHOICE, Kind.INT, Kind.NUMBER, Kind.MONEY, Kind.DIGITS, Kind.DATE, Kind.TIME, Kind.EMAIL]
+)
 MENTIONED_DIGITS = 4
 
 
@@ -40,6 +44,11 @@ _NAME = re.compile(
     r"([a-z'’.-]+(?: [a-z'’.-]+){0,3})"
 )
 _AFTER_NAME = re.compile(r"(?i)\s+(?:and|but|speaking|here|calling|from|with|i|please|on|at|my)\b.*$")
+_CORRECTION = re.compile(
+    r"(?i).*(?:\b(?:actually|no wait|wait no|i meant?|make (?:it|that)|or rather|scratch that|correction)\b"
+    r"|\b(?:no|sorry),? (?=\w)|\bnot (?:on |the |in the )?\w+,? (?:but )?)[\s,.]*(?=\w)"
+)
+"""Whatever stands before a correction: "Friday. Actually no, Tuesday" is about Tuesday."""
 _ORDINAL_CHOICE = ("first", "second", "third", "fourth", "fifth")
 
 
@@ -50,20 +59,33 @@ class Reader:
     today: date
     similar: Similarity
 
-    def asked(self, card: FieldCard, utterance: str) -> Any:
-        """Return the JSON value with which ``utterance`` answers the question for ``card``, or None."""
-        kind = kind_of(card)
+    def asked(self, card: FieldCard, utterance: str, *, guess: bool = True) -> Any:
+        """Return the JSON value with which ``utterance`` answers the question for ``card``, or None.
+
+        What stands after a correction goes before the whole: "the fifth, no, the sixth".
+
+        Args:
+            guess: Whether a choice may be read from the meaning of words that do not name it.
+        """
         text = utterance.strip()[:MAX_TEXT]
+        kind = kind_of(card)
         if not text:
             return None
+        if kind in _CORRECTABLE and (found := _CORRECTION.match(text)) is not None:
+            mended = self._asked(card, kind, text[found.end() :], guess=False)
+            if mended is not None:
+                return mended
+        return self._asked(card, kind, text, guess=guess)
+
+    def _asked(self, card: FieldCard, kind: Kind, text: str, *, guess: bool) -> Any:
         if kind is Kind.BOOL:
             return polarity(text)
         if kind is Kind.CHOICE:
-            return self._choice(card, text, asked=True)
+            return self._choice(card, text, guess=guess)
         if kind is Kind.LIST:
             return self._list(card, text)
         if kind is Kind.MONEY:
-            return parse_money(text)
+            return _money(card, parse_money(text))
         if kind is Kind.NAME:
             return _name(text, asked=True)
         if kind is Kind.TEXT:
@@ -76,14 +98,19 @@ class Reader:
         Two fields of one kind compete for a value: it goes to the one whose name is said, or to none.
         """
         found: dict[Kind, list[tuple[FieldCard, Any]]] = {}
+        text = utterance.strip()[:MAX_TEXT]
+        mended = _CORRECTION.match(text)
         for card in cards:
-            value = self._mention(card, utterance[:MAX_TEXT])
+            value = None
+            if mended is not None and kind_of(card) in _CORRECTABLE:
+                value = self._mention(card, text[mended.end() :])
+            value = self._mention(card, text) if value is None else value
             if value is not None:
                 found.setdefault(kind_of(card), []).append((card, value))
         values: dict[str, Any] = {}
         for kind, hits in found.items():
             if len(hits) > 1 and kind is not Kind.CHOICE:
-                hits = [hit for hit in hits if _is_named(hit[0], utterance)]
+                hits = [hit for hit in hits if is_named(hit[0], utterance)]
             if len(hits) == 1 or kind is Kind.CHOICE:
                 values |= {card.name: value for card, value in hits}
         return values
@@ -93,13 +120,14 @@ class Reader:
         if kind in (Kind.BOOL, Kind.TEXT, Kind.LIST):
             return None
         if kind is Kind.CHOICE:
-            return self._choice(card, text, asked=False)
+            return self._choice(card, text, guess=False)
         if kind is Kind.MONEY:
-            return parse_money(text, explicit=True)
+            return _money(card, parse_money(text, explicit=True))
         if kind is Kind.NAME:
             return _name(text, asked=False)
         if kind is Kind.DIGITS:
-            digits = parse_digits(text, least=MENTIONED_DIGITS)
+            length = length_of(card)
+            digits = counted(text, length) if length else parse_digits(text, least=MENTIONED_DIGITS)
             return digits if digits and parse_date(text, self.today) is None else None
         if kind in (Kind.INT, Kind.NUMBER):
             return _counted(card, text, whole=kind is Kind.INT)
@@ -113,7 +141,8 @@ class Reader:
         if kind is Kind.NUMBER:
             return parse_number(text)
         if kind is Kind.DIGITS:
-            return parse_digits(text)
+            length = length_of(card)
+            return (counted(text, length) if length else None) or parse_digits(text)
         if kind is Kind.EMAIL:
             return _email(text)
         if kind is Kind.DATE:
@@ -123,11 +152,13 @@ class Reader:
         moment = parse_time(text)
         return f"{moment:%H:%M}" if moment else None
 
-    def _choice(self, card: FieldCard, text: str, *, asked: bool) -> str | None:
-        said = f" {' '.join(re.findall(r'[a-z0-9]+', text.lower()))} "
-        names = {choice: " ".join(re.findall(r"[a-z0-9]+", as_words(choice))) for choice in card.choices}
+    def _choice(self, card: FieldCard, text: str, *, guess: bool) -> str | None:
+        said = f" {_plain(text)} "
+        names = {choice: _plain(as_words(choice)) for choice in card.choices}
         exact = [
-            choice for choice, name in names.items() if name and f" {name} " in said and f" not {name} " not in said
+            choice
+            for choice, name in names.items()
+            if any(f" {one} " in said and f" not {one} " not in said for one in (name, *_synonyms(card, name)) if one)
         ]
         # "home phone" names "home phone", though "home" is a choice too.
         exact = [c for c in exact if not any(c != d and f" {names[c]} " in f" {names[d]} " for d in exact)]
@@ -135,7 +166,7 @@ class Reader:
             return exact[0] if len(exact) == 1 else None
         if fuzzy := _fuzzy(names, said.split()):
             return fuzzy
-        return self._guess(card, names, text) if asked else None
+        return self._guess(card, names, text) if guess else None
 
     def _guess(self, card: FieldCard, names: dict[str, str], text: str) -> str | None:
         """Read an answer that names no choice: its number, a yes or no, or its meaning."""
@@ -161,8 +192,23 @@ class Reader:
         ]
         if card.choices:
             one = FieldCard(card.name, "categorical", card.description, card.choices)
-            parts = [choice for part in parts if (choice := self._choice(one, part, asked=False))]
+            parts = [choice for part in parts if (choice := self._choice(one, part, guess=False))]
         return list(dict.fromkeys(parts)) or None
+
+
+def _plain(text: str) -> str:
+    return " ".join(re.findall(r"[a-z0-9]+", text.lower()))
+
+
+def _synonyms(card: FieldCard, choice: str) -> list[str]:
+    """Return what else callers say for ``choice``: "internet (wifi, connection)" in the field's description."""
+    found = re.search(rf"\b{re.escape(choice)} \(([^)]*)\)", card.description, re.IGNORECASE)
+    return [_plain(one) for one in found[1].split(",")] if found else []
+
+
+def _money(card: FieldCard, value: float | None) -> float | str | None:
+    """Return an amount as its field keeps it; texts have two decimals, so that they can be said as they are."""
+    return f"{value:.2f}" if value is not None and card.type == "text" else value
 
 
 def _fuzzy(names: dict[str, str], words: Sequence[str]) -> str | None:
@@ -177,7 +223,8 @@ def _fuzzy(names: dict[str, str], words: Sequence[str]) -> str | None:
     return best[1] if best[0] >= FUZZY else None
 
 
-def _is_named(card: FieldCard, text: str) -> bool:
+def is_named(card: FieldCard, text: str) -> bool:
+    """Whether ``text`` says a word of the field's name that tells it from other fields."""
     said = set(re.findall(r"[a-z]+", text.lower()))
     return bool(
         said & (set(as_words(card.name).split()) - {"number", "date", "time", "name", "the", "of", "id", "code"})

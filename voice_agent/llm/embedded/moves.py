@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from voice_agent.llm.embedded import phrases
-from voice_agent.llm.embedded.arguments import fill
-from voice_agent.llm.embedded.choice import FITS, Ranked, Similarity, as_words, candidate, rank
+from voice_agent.llm.embedded.arguments import asked_for, fill, parameter_cards
+from voice_agent.llm.embedded.choice import FITS, SURE, Ranked, Similarity, as_words, candidate, rank, spoken_name
 from voice_agent.llm.embedded.fields import Reader
 from voice_agent.llm.embedded.questions import question
 from voice_agent.llm.embedded.small_talk import without_courtesy
 from voice_agent.llm.embedded.turn import Turn
+from voice_agent.llm.embedded.yes_no import is_at_a_loss
 from voice_agent.llm.protocol import FieldCard, ToolSpec
+
+_ELLIPSIS = re.compile(r"(?i)(?:okay |ok |so )?(?:and|what about|how about)\b(?:\W*\w+){1,5}\W*$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +49,26 @@ class Moves:
         """The caller's words without the courtesies around them."""
         return without_courtesy(self.turn.utterance) or self.turn.utterance
 
+    @property
+    def is_ellipsis(self) -> bool:
+        """The caller goes on from what they said before: "and on Sunday?"."""
+        return len(self.turn.exchanges) > 1 and _ELLIPSIS.match(self.turn.utterance) is not None
+
+    @property
+    def question(self) -> str:
+        """What to look up: the caller's words, made whole where they lean on something said before.
+
+        "And on Sunday?" goes on from the question before it. A caller who does not know what they
+        are asked for wants to know where to find it.
+        """
+        turn = self.turn
+        if self.is_ellipsis:
+            return f"{turn.exchanges[-2][1]} {turn.utterance}"
+        asked = next((card for card in turn.scope.fields if card.asked), None)
+        if asked is not None and is_at_a_loss(turn.utterance):
+            return phrases.where_to_find(as_words(asked.name))
+        return self.request
+
     def rank_skills(self) -> Ranked:
         """Return the skills that may be started, by how well they fit the caller's words."""
         turn = self.turn
@@ -69,7 +93,8 @@ class Moves:
         if ranked.best is None or ranked.score < FITS:
             return None
         if ranked.rival is not None:
-            return say(phrases.which(as_words(ranked.best), as_words(ranked.rival)))
+            names = {card.id: spoken_name(card) for card in self.turn.scope.skills}
+            return say(phrases.which(names[ranked.best], names[ranked.rival]))
         return call("start_skill", skill=ranked.best)
 
     def call_tool(self, tool: ToolSpec) -> Decision:
@@ -84,13 +109,31 @@ class Moves:
         turn = self.turn
         if not turn.utterance or not turn.offers("search_knowledge") or turn.has_called("search_knowledge"):
             return None
-        return call("search_knowledge", query=turn.utterance)
+        return call("search_knowledge", query=self.question)
 
     def give_up(self) -> Decision:
         """Say that this is out of reach; the engine's own way goes before words of ours."""
         if self.turn.offers("cannot_help") and not self.turn.has_called("cannot_help"):
             return call("cannot_help")
         return say(phrases.CANNOT_HELP)
+
+    def own_question(self) -> str | None:
+        """Return the question for a tool's argument that we asked last; nobody else asks it again."""
+        said = self.turn.last_said
+        cards = [card for tool in self.turn.own_tools for card in parameter_cards(tool, self.turn.scope.fields)]
+        card = asked_for(said, cards)
+        return None if card is None else question(card)
+
+    def goodbye(self) -> Decision:
+        """Part from the caller; a project's own way goes before ours."""
+        ranked = self.rank_skills()
+        if ranked.score >= SURE and ranked.is_clear:
+            return call("start_skill", skill=ranked.best)
+        return call("hangup") if self.turn.offers("hangup") else say(phrases.GOODBYE)
+
+    def cancel(self) -> Decision:
+        """Stop what the active skill does."""
+        return call("cancel_skill") if self.turn.offers("cancel_skill") else say(phrases.STOPPED)
 
     def set_fields(self, values: Mapping[str, Any]) -> Decision | None:
         """Write down those of ``values`` that may be."""

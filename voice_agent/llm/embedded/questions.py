@@ -30,6 +30,7 @@ _TEXT_HINTS = (
     (Kind.EMAIL, r"e-?mail(?: address)?"),
     (Kind.DATE, r"date|day|birthday|dob|deadline"),
     (Kind.TIME, r"time|hour"),
+    (Kind.MONEY, r"amount"),
     (Kind.DIGITS, r"number|phone|mobile|digits?|pin|zip|postcode|postal code|iban|imei|serial|code|id"),
     (Kind.NAME, r"(?:first |last |sur|full )?name"),
 )
@@ -41,6 +42,20 @@ _ASKING = re.compile(
     r"(?:(?:um|uh|so|well|but|and|wait|sorry|okay|hey) )*"
     r"(?:what|when|where|who|why|how|which|whose|can|could|do|does|is|are|will|would|should|may)\b"
 )
+
+
+_ASKING_BACK = re.compile(
+    r"(?:(?:um|uh|so|well|but|and|wait|sorry|okay|hey|oh|no|yes) )*"
+    r"(?:what|when|where|who|why|how|which|whose|are|is there)\b(?! about)"
+)
+
+
+def asks_back(text: str) -> bool:
+    """Whether ``text`` asks for something of its own, so that a day or number in it is no answer.
+
+    "When are you open on Saturday?" is; "Could you come on Saturday?" and "How about Saturday?" answer.
+    """
+    return _ASKING_BACK.match(" ".join(re.findall(r"[a-z']+", text.lower()))) is not None
 
 
 def kind_of(card: FieldCard) -> Kind:

@@ -6,6 +6,7 @@ from voice_agent.llm.embedded import phrases
 from voice_agent.llm.embedded.answers import KNOWN, SKILL_LEAD, answer, read_passages
 from voice_agent.llm.embedded.choice import FITS
 from voice_agent.llm.embedded.moves import Decision, Moves, call, say
+from voice_agent.llm.embedded.questions import asks_back
 from voice_agent.llm.embedded.readings import FAILED, read_result
 from voice_agent.llm.embedded.turn import FRAMEWORK_TOOLS, Call
 
@@ -69,14 +70,18 @@ def _go_on(moves: Moves, last: Call) -> Decision:
 def _answer(moves: Moves, searched: Call) -> Decision:
     """Answer from the passages, unless a skill fits the caller's words better than they do."""
     turn = moves.turn
-    found = answer(moves.request, read_passages(searched.result or ""), moves.similar)
+    stress = turn.utterance if moves.is_ellipsis else ""
+    found = answer(moves.question, read_passages(searched.result or ""), moves.similar, stress=stress)
     skills = moves.rank_skills()
     is_asked = turn.scope.confirming or any(card.asked for card in turn.scope.fields)
-    fits = skills.score + SKILL_LEAD if skills.score >= FITS else 0.0
-    if found is not None and found.score >= max(KNOWN, fits):
+    lead = -SKILL_LEAD if asks_back(turn.utterance) else SKILL_LEAD
+    fits = skills.score + lead if skills.score >= FITS else 0.0
+    if found is not None and found.support >= KNOWN and found.score >= fits:
         text = found.text
         if turn.scope.confirming:
             return say(f"{text} {turn.last_question() or phrases.GO_AHEAD}")
+        if (open_question := moves.own_question()) is not None:
+            return say(f"{text} {open_question}")
         return say(text) if is_asked else _closing(moves, text)
     if is_asked and not skills.is_clear:
         return moves.give_up()

@@ -54,13 +54,15 @@ _PATTERNS = {
         rf"not (?:right now|today|at the moment){_THANKED}|no|nope",
     ),
     SmallTalk.THANKS: (
-        r"(?:many )?thanks|thank you(?: for (?:your help|the help|that|helping))?|cheers",
+        r"(?:(?:many )?thanks|thank you)(?: for (?:your help|the help|that|helping|everything))?|cheers",
         r"much appreciated|i appreciate it|great thanks|perfect thank you",
-        r"that's (?:very )?(?:kind|helpful|great)(?: thanks| thank you)?",
+        r"(?:that is|that's|that was|you are|you're|you've been) (?:very |so |really )?"
+        r"(?:kind|helpful|great|lovely|good|nice|perfect|brilliant|wonderful|good to know)(?: of you)?"
+        rf"{_THANKED}",
     ),
     SmallTalk.REPEAT: (
         r"(?:could|can|would|will) you (?:please )?(?:repeat|say)(?: (?:that|it|this))?(?: again)?",
-        r"(?:say|repeat) (?:that|it)(?: again)?|repeat|pardon(?: me)?|come again|excuse me",
+        r"(?:say|repeat) (?:that|it)(?: again)?|repeat|pardon(?: me)?|come again|excuse me|sorry",
         r"what did you say|what was that|what|once more|one more time",
         r"i (?:didn't|did not|couldn't|could not) (?:hear|catch|understand|get) (?:that|you|it)",
     ),
@@ -83,7 +85,8 @@ _PATTERNS = {
 _COMPILED = {kind: re.compile(f"{_START}(?:{'|'.join(patterns)}){_END}") for kind, patterns in _PATTERNS.items()}
 
 _OPENING = re.compile(
-    r"(?i)^\W*(?:(?:hi|hello|hey|good (?:morning|afternoon|evening)|so|well|um+|uh+|okay|ok|yes|yeah|there)\b[\s,.!]*)+"
+    r"(?i)^\W*(?:(?:hi|hello|hey|good (?:morning|afternoon|evening)|so|well|um+|uh+|okay|ok|yes|yeah|there|"
+    r"wait|hold on|hang on|excuse me|listen)\b[\s,.!]*)+"
 )
 _CLOSING = re.compile(r"(?i)[\s,.!]*\b(?:please|thanks|thank you(?: very much)?)[\s.!?]*$")
 

@@ -57,9 +57,13 @@ _ANY = re.compile(
 )
 _EMPTY_WORDS = (
     "a an the i i'm it it's that that's this is am are was be you to me my we us and so then well uh um er erm oh ah "
-    "please thanks thank very much think believe guess suppose just really would like want with for of do does did "
-    "have has can could will shall let's let now there's there one ours yours they them their he she his her hi "
+    "please thanks thank very much think believe guess suppose just really would like want with for of in on at do "
+    "does did have has can could will shall let's let now there's there one ours yours they them their he she his her hi "
     "hello sir madam ma'am quite pretty kind"
+)
+_AT_A_LOSS = re.compile(
+    r"\b(?:(?:don't|do not|can't|cannot|can not|haven't|have not) (?:really |even )?"
+    r"(?:know|have|remember|find|recall|see|got|got it)|no idea|not sure|forgot|forgotten|lost)\b"
 )
 _EMPTY = frozenset(_EMPTY_WORDS.split())
 
@@ -82,6 +86,17 @@ def plain_answer(text: str, context: Iterable[str] = ()) -> bool | None:
     known = {word for line in context for word in _normal(line).split()}
     # A no stands even with a reason after it; a yes does not stand with anything after it.
     return verdict if verdict is False or not _rest(said) - known else None
+
+
+def is_bare_answer(text: str) -> bool:
+    """Whether ``text`` says yes, no or neither and nothing else: "yes, that's right", "I don't know"."""
+    said = _normal(text)
+    return bool(_marks(said)) and not _rest(said)
+
+
+def is_at_a_loss(text: str) -> bool:
+    """Whether the caller cannot answer: "I don't have it", "no idea", "I forgot"."""
+    return _AT_A_LOSS.search(_normal(text)) is not None
 
 
 def _verdict(said: str) -> bool | None:
