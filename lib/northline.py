@@ -1,9 +1,14 @@
 """The systems of Northline Telecom, a company that does not exist: every customer here is made up."""
 
 from collections import OrderedDict
+from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import date, timedelta
 
-_MAX_TICKETS = 10_000
+_MAX_RECORDS = 10_000
+BOOKABLE_DAYS = 28
+WINDOWS = ("morning", "afternoon")
+SUNDAY = 6
 
 
 @dataclass(frozen=True)
@@ -12,10 +17,6 @@ class Account:
     name: str
     cents: int
     due_date: str
-
-    @property
-    def balance_in_words(self) -> str:
-        return f"${self.cents / 100:.2f}" if self.cents else "nothing"
 
 
 _ACCOUNTS = {
@@ -26,7 +27,25 @@ _ACCOUNTS = {
         Account("555010", "Jean Tremblay", 12999, "the twentieth of this month"),
     )
 }
-_tickets: OrderedDict[str, str] = OrderedDict()
+
+
+class _Register:
+    """Numbered records. The same key gives the same number again, so nothing is done twice."""
+
+    def __init__(self, first: int) -> None:
+        self._next = first
+        self._records: OrderedDict[str, str] = OrderedDict()
+
+    def enter(self, key: str) -> str:
+        if key not in self._records:
+            self._records[key] = str(self._next)
+            self._next += 1
+            while len(self._records) > _MAX_RECORDS:
+                self._records.popitem(last=False)
+        return self._records[key]
+
+
+_tickets, _receipts, _visits, _callbacks = (_Register(first) for first in (48101, 7301, 2201, 911))
 
 
 def find_account(number: str) -> Account | None:
@@ -34,10 +53,39 @@ def find_account(number: str) -> Account | None:
     return _ACCOUNTS.get("".join(c for c in number if c.isdigit()))
 
 
+def cents_due(account: Account, *, paid: float) -> int:
+    """Return what is left to pay after ``paid`` dollars that are not booked yet."""
+    return max(0, account.cents - round(paid * 100))
+
+
+def dollars(cents: int) -> str:
+    return f"{cents / 100:.2f}"
+
+
+def charge_card(account: Account, cents: int, *, key: str) -> str:
+    """Charge the card on file and return the number of the receipt."""
+    return _receipts.enter(key)
+
+
 def open_ticket(service: str, phone_number: str, details: str, *, key: str) -> str:
-    """Open a ticket and return its number. The same ``key`` gives the same ticket again."""
-    if key not in _tickets:
-        _tickets[key] = str(48100 + len(_tickets))
-        while len(_tickets) > _MAX_TICKETS:
-            _tickets.popitem(last=False)
-    return _tickets[key]
+    """Open a ticket for an outage and return its number."""
+    return _tickets.enter(key)
+
+
+def request_callback(phone_number: str, *, key: str) -> str:
+    """Ask a colleague to call back and return the number of the request."""
+    return _callbacks.enter(key)
+
+
+def day_problem(day: date, *, today: Callable[[], date] = date.today) -> str | None:
+    """Return why no technician comes on ``day``: ``past``, ``too_far`` or ``sunday``; None if one can."""
+    if day <= today():
+        return "past"
+    if day > today() + timedelta(days=BOOKABLE_DAYS):
+        return "too_far"
+    return "sunday" if day.weekday() == SUNDAY else None
+
+
+def book_visit(account: Account, day: date, window: str, *, key: str) -> str:
+    """Book a technician and return the number of the visit."""
+    return _visits.enter(key)

@@ -4,14 +4,11 @@ from lib import northline
 from voice_agent.dialogue import ToolContext, ToolResult, tool
 
 
-@tool(description="Look up a customer's account by its six-digit number.")
-async def look_up_account(account_number: str, context: ToolContext = None) -> ToolResult:
-    account = northline.find_account(account_number)
-    context.memory.set("found", account is not None)
-    if account is None:
-        return ToolResult(llm_response={"ok": False, "error": "no such account", "hint": "ask for the number again"})
-    context.memory.set("customer_name", account.name)
-    context.memory.set("verified_account", account.number)
-    context.memory.set("balance", account.balance_in_words)
+@tool(description="Read what the identified customer owes and when it is due.")
+async def read_balance(verified_account: str, context: ToolContext = None) -> ToolResult:
+    account = northline.find_account(verified_account)
+    due = northline.cents_due(account, paid=context.memory.get("paid_today", 0.0))
+    context.memory.set("balance", northline.dollars(due))
+    context.memory.set("is_paid", due == 0)
     context.memory.set("due_date", account.due_date)
-    return ToolResult(llm_response={"ok": True, "name": account.name, "balance": account.balance_in_words})
+    return ToolResult(llm_response={"ok": True, "balance": northline.dollars(due), "due_date": account.due_date})
