@@ -55,6 +55,16 @@ async def test_a_full_line_refuses_and_a_freed_place_is_given_again() -> None:
 
 
 @virtual_time
+async def test_a_place_that_no_call_took_counts_as_a_refusal_and_not_as_a_call() -> None:
+    busy = {"reason": "conversation_busy"}
+    before = REGISTRY.get_sample_value("voice_agent_calls_refused_total", busy) or 0
+    with _registry().admit("a") as admission:
+        admission.refused = "conversation_busy"
+    assert REGISTRY.get_sample_value("voice_agent_calls_refused_total", busy) == before + 1
+    assert not REGISTRY.get_sample_value("voice_agent_calls_total", {"channel": "unknown", "outcome": "failed"})
+
+
+@virtual_time
 async def test_a_caller_who_dials_again_at_once_waits_for_the_old_connection_to_end() -> None:
     registry = _registry()
     await registry.vacated("a", 1)

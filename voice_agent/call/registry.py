@@ -40,6 +40,7 @@ class Admission:
         conversation_id: The conversation that is now live.
         resumed: The conversation dropped a moment ago and goes on: no new greeting.
         call: The call, once attached.
+        refused: Why the caller is turned away after all, where no call was attached.
         released: Set when the place is free again.
     """
 
@@ -50,6 +51,7 @@ class Admission:
         self.conversation_id = conversation_id
         self.resumed = resumed
         self.call: Call | None = None
+        self.refused = "internal"
 
     def attach(self, call: Call) -> None:
         """Make the call visible to inspection and drain."""
@@ -166,8 +168,11 @@ class CallRegistry:
         CALLS_ACTIVE.set(len(self._admissions))
         if not self._admissions:
             self._empty.set()
-        channel = admission.call.channel if admission.call is not None else "unknown"
-        CALLS.labels(channel=channel, outcome=outcome.outcome if outcome is not None else "failed").inc()
+        if admission.call is None:
+            CALLS_REFUSED.labels(reason=admission.refused).inc()
+        else:
+            ended_as = outcome.outcome if outcome is not None else "failed"
+            CALLS.labels(channel=admission.call.channel, outcome=ended_as).inc()
         admission.call = None
         if outcome is None:
             # Never became a call: whoever was cut off may still come back.

@@ -47,8 +47,12 @@ class Calls:
             raise CallRefused(refusal.code, refusal.message) from None
         call_id = uuid.uuid4().hex
         with admission, bind(call=call_id, conversation=request.conversation_id):
-            await self.texts.release(request.conversation_id)
-            await self._run(call_id, request, wire, admission, options)
+            try:
+                await self.texts.release(request.conversation_id)
+                await self._run(call_id, request, wire, admission, options)
+            except CallRefused as refusal:
+                admission.refused = refusal.code
+                raise
 
     async def _run(
         self, call_id: str, request: CallRequest, wire: Wire, admission: Admission, options: ChannelOptions
