@@ -1,0 +1,262 @@
+#!/usr/bin/env python3
+"""What the dialogue engine itself costs, without a model, a voice or a wire.
+
+    scripts/bench/dialogue.py [--rounds 200] [--json]
+
+Measures, in CPU time of this process:
+
+* a deterministic turn: a block that branches, runs a tool, sets memory, says a response and waits;
+* loading a project of 200 skills, each with memory, responses, tools and a block;
+* taking over a stored conversation of 2,000 records, and the prompt of its next turn;
+* what the loop adds to a turn with one model call, over the same stream consumed bare.
+
+Ends with status 1 when a figure is over its limit.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import statistics
+import sys
+import tempfile
+import textwrap
+import time
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from voice_agent.config_files import load_config
+from voice_agent.dialogue.agent import Agent
+from voice_agent.dialogue.cancellation import CancelToken
+from voice_agent.dialogue.conversation import LiveConversation
+from voice_agent.dialogue.reply import HeardReply, ReplyItem, UserInput
+from voice_agent.llm.protocol import Finished, ModelEvent, ModelRequest, TextDelta, ToolCallDelta
+from voice_agent.store import MemoryStore
+
+SENTENCE = "Your balance is forty two dollars and it is due on Friday. Anything else?"
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    name: str
+    milliseconds: float
+    limit_ms: float
+    worst_ms: float | None = None
+
+    @property
+    def is_kept(self) -> bool:
+        return self.milliseconds <= self.limit_ms
+
+
+class QuickModel:
+    """Starts the first skill when it is asked to, otherwise says a sentence; all at once."""
+
+    name = "quick"
+
+    def __init__(self) -> None:
+        self.start: str | None = None
+
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
+        if self.start is not None:
+            skill, self.start = self.start, None
+            yield ToolCallDelta(0, "c", "start_skill", json.dumps({"skill": skill}))
+            yield Finished("tool_calls")
+            return
+        for word in SENTENCE.split():
+            yield TextDelta(f"{word} ")
+        yield Finished("stop")
+
+    async def warm_up(self) -> None: ...
+
+    async def aclose(self) -> None: ...
+
+
+class Nowhere:
+    def emit(self, item: ReplyItem) -> None: ...
+
+
+SKILL = """
+---
+name: Skill {n}
+description: Does the thing number {n} for callers who ask for it.
+requires: not session.project.blocked
+tool_constraints:
+  - read_{n}: {{requires: session.skill_{n}.ready}}
+---
+Help with number {n}. Name @block.main when it is time.
+
+:::ordered_block id=main
+steps:
+  - id: prepare
+    set_memory: {{ready: true}}
+  - id: read
+    execute_tool: read_{n}
+  - id: which
+    noop: true
+    next:
+      - if: session.skill_{n}.amount > 10 and session.skill_{n}.ready == True
+        then: tell
+      - else: END
+  - id: tell
+    action: utter_tell_{n}
+  - id: wait
+    execute_tool: listen
+  - id: again
+    noop: true
+    next: prepare
+:::
+"""
+LOOPING = SKILL.replace("Help with number {n}. Name @block.main when it is time.\n", "")
+MEMORY = "schema:\n  public:\n    ready: {type: bool}\n    amount: {type: int}\n"
+RESPONSES = "responses:\n  utter_tell_{n}:\n    - text: 'Number {n} is {{amount}}.'\n"
+TOOLS = """
+from voice_agent.dialogue import tool, ToolContext, ToolResult
+
+@tool(description="Read number {n}")
+async def read_{n}(context: ToolContext = None) -> ToolResult:
+    context.memory.set("amount", 42)
+    return ToolResult(llm_response={{"amount": 42}})
+"""
+
+
+def write_project(root: Path, skills: int, skill: str = SKILL) -> Path:
+    files = {
+        "agent.yml": "agent: {id: bench, persona: You are calm and helpful.}\nrules: [Be brief.]\n",
+        "integrations.yml": "{}\n",
+        "memory.yml": "blocked: {type: bool}\n",
+    }
+    for n in range(skills):
+        for name, text in (
+            ("skill.md", skill),
+            ("memory.yml", MEMORY),
+            ("responses.yml", RESPONSES),
+            ("tools.py", TOOLS),
+        ):
+            files[f"skills/skill_{n}/{name}"] = MEMORY if text is MEMORY else text.format(n=n)
+    for name, text in files.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(textwrap.dedent(text).lstrip("\n"), encoding="utf-8")
+    return root
+
+
+def load(root: Path, model: QuickModel, store: MemoryStore | None = None) -> Agent:
+    return Agent.load(load_config(root, {}), model, store=store)  # type: ignore[arg-type]
+
+
+async def say(conversation: LiveConversation, text: str, number: int) -> None:
+    await conversation.turn(UserInput(text), turn_id=f"t{number}", sink=Nowhere(), cancel=CancelToken())
+    conversation.commit_reply(f"t{number}", HeardReply("Number 0 is 42."))
+
+
+def figure(name: str, samples_s: list[float], limit_ms: float) -> Figure:
+    return Figure(name, statistics.median(samples_s) * 1000, limit_ms, max(samples_s) * 1000)
+
+
+async def deterministic_turn(root: Path, rounds: int) -> Figure:
+    model = QuickModel()
+    conversation = load(write_project(root, 1, LOOPING), model).open("bench", channel="text")
+    model.start = "skill_0"
+    await say(conversation, "begin", 0)
+    samples = []
+    for number in range(1, rounds + 1):
+        began = time.process_time()
+        await say(conversation, "go on", number)
+        samples.append(time.process_time() - began)
+    assert sum("tool_executed" in event for event in conversation.events) >= 2 * rounds, "the block did not run"
+    return figure("deterministic turn (branch, tool, memory, response)", samples, 1.0)
+
+
+def load_200_skills(root: Path) -> Figure:
+    write_project(root, 200)
+    samples = []
+    for _ in range(3):
+        began = time.process_time()
+        agent = load(root, QuickModel())
+        samples.append(time.process_time() - began)
+        assert len(agent.project.skills) >= 200
+    return figure("load 200 skills", samples, 1000.0)
+
+
+async def replay(root: Path, rounds: int) -> Figure:
+    """Take over 2,000 records: the first turn of a conversation that another process has begun."""
+    store, model = MemoryStore(), QuickModel()
+    conversation = load(write_project(root, 3), model, store).open("long", channel="text")
+    number = 0
+    while len(conversation.events) < 2000:
+        await say(conversation, f"question number {number}", number)
+        number += 1
+    await conversation.close("disconnected")
+    samples = []
+    for _ in range(rounds):
+        again = load(root, model, store).open("long", channel="text")
+        began = time.process_time()
+        await again.turn(UserInput("hello"), turn_id="again", sink=Nowhere(), cancel=CancelToken())
+        samples.append(time.process_time() - began)
+        assert len(again.events) >= 2000
+    return figure("replay 2,000 records and answer", samples, 50.0)
+
+
+async def loop_overhead(root: Path, rounds: int) -> Figure:
+    model = QuickModel()
+    conversation = load(write_project(root, 20), model).open("bench", channel="websocket")
+    samples = []
+    for number in range(rounds):
+        began = time.process_time()
+        await say(conversation, "tell me", number)
+        whole = time.process_time() - began
+        began = time.process_time()
+        async with aclosing(model.stream(ModelRequest(()))) as stream:
+            async for _ in stream:
+                pass
+        samples.append(whole - (time.process_time() - began))
+    return figure("what the loop adds to a model turn (20 skills)", samples, 2.0)
+
+
+def measure(rounds: int) -> list[Figure]:
+    def within(work: Callable[[Path], Figure]) -> Figure:
+        with tempfile.TemporaryDirectory() as folder:
+            return work(Path(folder))
+
+    return [
+        within(lambda root: asyncio.run(deterministic_turn(root, rounds))),
+        within(load_200_skills),
+        within(lambda root: asyncio.run(replay(root, 5))),
+        within(lambda root: asyncio.run(loop_overhead(root, rounds))),
+    ]
+
+
+def show(figures: list[Figure]) -> None:
+    table = Table(title="The dialogue engine, CPU time")
+    for heading in ("", "median", "worst", "limit", ""):
+        table.add_column(heading, justify="left" if not heading else "right")
+    for one in figures:
+        worst = "" if one.worst_ms is None else f"{one.worst_ms:.2f} ms"
+        verdict = "[green]kept[/]" if one.is_kept else "[red]over[/]"
+        table.add_row(one.name, f"{one.milliseconds:.2f} ms", worst, f"{one.limit_ms:g} ms", verdict)
+    Console().print(table)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("--rounds", type=int, default=200)
+    parser.add_argument("--json", action="store_true", help="print the figures as JSON")
+    options = parser.parse_args()
+    figures = measure(options.rounds)
+    if options.json:
+        print(json.dumps([asdict(one) for one in figures], indent=2))
+    else:
+        show(figures)
+    return 0 if all(one.is_kept for one in figures) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
