@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from voice_agent.authoring.conversation_file import Expectation, Never
+from voice_agent.authoring.expectation_file import Expectation, Never
 from voice_agent.authoring.expectations import ToolRun, TurnFacts, check, check_never, same
 
 GREETED = TurnFacts(messages=[("Good morning.", "utter_greet"), ("It’s  five\npounds.", None)])

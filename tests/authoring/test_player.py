@@ -76,6 +76,12 @@ def test_what_does_not_hold_is_shown_with_its_line_and_what_was_there(
     assert outcome.transcript[-1].text.startswith("Which day suits you?")
 
 
+def test_a_transcript_keeps_the_order_of_words_and_deeds(tmp_path: Path) -> None:
+    steps = "- say: what day is it\n  model: [{start_skill: {skill: clock}}, {say: One moment., today: }, A Monday.]\n"
+    kinds = [line.kind for line in play_one(tmp_path, steps).transcript]
+    assert kinds[-5:] == ["caller", "skill", "agent", "tool", "agent"]
+
+
 def test_nothing_after_the_first_failing_step_is_played(tmp_path: Path) -> None:
     outcome = play_one(tmp_path, f"- say: book\n  {BOOK}\n- expect: {{silent: true}}\n- say: Tuesday\n  {TUESDAY}\n")
     assert "Tuesday" not in " ".join(line.text for line in outcome.transcript)
@@ -221,7 +227,7 @@ def test_a_caller_who_was_cut_off_comes_back_without_a_second_greeting(tmp_path:
           expect: {{silent: true, skill: book}}
         - say: Tuesday
           {TUESDAY}
-          expect: {{ran: book_slot}}
+          expect: {{ran: {{tool: book_slot, times: 1}}}}
         - hang_up: true
         - connect: true
           expect: {{said: {{response: utter_greet}}, skill: none, memory: {{project.reference: null}}}}

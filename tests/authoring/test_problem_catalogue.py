@@ -13,7 +13,7 @@ from voice_agent.authoring.problem_catalogue import CATALOGUE, as_markdown, find
 from voice_agent.cli import cli
 
 ROOT = Path(__file__).parents[2]
-REPORTERS = {"error", "warn", "note", "_report", "_problem", "_complain"}
+REPORTERS = {"error", "warn", "_report", "_problem", "_complain"}
 READERS = ("yaml_source.py", "config_files.py", "dialogue", "authoring", "cli", "service")
 
 

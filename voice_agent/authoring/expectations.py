@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from voice_agent.authoring.conversation_file import (
+from voice_agent.authoring.expectation_file import (
     NONE,
     VALUE_MATCHERS,
     Expectation,

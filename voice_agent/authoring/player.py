@@ -4,25 +4,26 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
 from voice_agent.authoring.conversation_file import ConversationTest, TestStep
 from voice_agent.authoring.conversation_reader import LocatedTest
-from voice_agent.authoring.event_lines import EventLines, Line, parsed
-from voice_agent.authoring.expectations import Mismatch, ToolRun, TurnFacts, check, check_never
+from voice_agent.authoring.event_lines import Line
+from voice_agent.authoring.expectations import Mismatch, TurnFacts, check, check_never
 from voice_agent.authoring.frozen_clock import FrozenClock
 from voice_agent.authoring.scripted_model import ScriptedModel
 from voice_agent.authoring.stage import ListeningCaller, Stage
+from voice_agent.authoring.transcript import Transcript
+from voice_agent.authoring.turn_facts import gather
 from voice_agent.config_files import ProjectConfig
 from voice_agent.dialogue.agent import READ_CHANNELS, Agent
 from voice_agent.dialogue.conversation import LiveConversation
-from voice_agent.dialogue.events import payload_of, utc_now
+from voice_agent.dialogue.events import utc_now
 from voice_agent.dialogue.project import Project
-from voice_agent.dialogue.reply import SESSION_START, InputKind, TurnResult, UserInput
-from voice_agent.dialogue.state import PendingCall
+from voice_agent.dialogue.reply import SESSION_START, InputKind, UserInput
 from voice_agent.llm.protocol import LanguageModel, ModelRequest
 
 CONVERSATION = "conversation-test"
@@ -96,11 +97,13 @@ class _Player:
         self._agent = Agent.load(
             config, live or self._script or ScriptedModel(), clock=self._clock or utc_now, adapt=self._adapt
         )
+        self._forget: Callable[[], None] = lambda: None
         self._conversation: LiveConversation = self._open()
         self._facts = TurnFacts()
         self._turns = 0
         self._events: list[Mapping[str, Any]] = []
-        self._lines = EventLines()
+        self._transcript = Transcript()
+        outcome.transcript = self._transcript.lines
 
     def _adapt(self, project: Project) -> Project:
         if self._clock is not None:
@@ -110,8 +113,14 @@ class _Player:
 
     def _open(self) -> LiveConversation:
         opened = self._agent.open(CONVERSATION, channel=self._test.channel or "websocket", metadata=self._test.metadata)
-        opened.on_event(lambda event: self._events.append(event))
+        # The caller may come back to the same object; it must not tell everything twice.
+        self._forget()
+        self._forget = opened.on_event(self._event)
         return opened
+
+    def _event(self, event: Mapping[str, Any]) -> None:
+        self._events.append(event)
+        self._transcript.event(event)
 
     async def close(self) -> None:
         await self._agent.aclose()
@@ -142,27 +151,27 @@ class _Player:
                 self._conversation = self._open()
                 await self._turn(SESSION_START, step, location)
             case "disconnect" | "hang_up":
-                self._note("caller", "(the connection is lost)" if step.disconnect else "(hangs up)")
+                self._transcript.note("caller", "(the connection is lost)" if step.disconnect else "(hangs up)")
                 await self._conversation.close("disconnected" if step.disconnect else "completed")
             case "wait" if step.wait is not None and self._clock is not None:
                 self._clock.advance(step.wait)
-                self._note("clock", f"{self._clock.now:%A, %d %B %Y, %H:%M}")
+                self._transcript.note("clock", f"{self._clock.now:%A, %d %B %Y, %H:%M}")
 
     async def _turn(self, user: UserInput, step: TestStep, location: tuple[str | int, ...]) -> None:
         self._turns += 1
-        caller = ListeningCaller(step.interrupt)
+        caller = ListeningCaller(step.interrupt, self._transcript.message_begins)
         self._stage.begin(caller)
         if self._script is not None:
             self._script.begin(step.model or ())
         self._events.clear()
-        self._note("caller", {InputKind.DTMF: f"keys {user.text}"}.get(user.kind, user.text))
+        self._transcript.begin_turn(f"keys {user.text}" if user.kind is InputKind.DTMF else user.text)
         turn_id = f"t{self._turns}"
         result = await self._conversation.turn(user, turn_id=turn_id, sink=caller, cancel=caller.cancel)
         caller.end()
         events = list(self._events)
         self._conversation.commit_reply(turn_id, caller.heard)
-        self._facts = self._gather(caller, result, events)
-        self._describe(caller, events)
+        self._facts = gather(caller, result, events, self._conversation.state, self._agent.project)
+        self._transcript.end_turn(caller)
         self._check_script(location)
         if step.interrupt is not None and not caller.interrupted:
             what = "The caller never got to interrupt: " + (
@@ -187,44 +196,6 @@ class _Player:
                 return True
         return False
 
-    # --- facts ---------------------------------------------------------------------------------
-
-    def _gather(self, caller: ListeningCaller, result: TurnResult, events: list[Mapping[str, Any]]) -> TurnFacts:
-        state, project = self._conversation.state, self._agent.project
-        happened: dict[str, list[str]] = {}
-        runs = []
-        for kind, payload in map(payload_of, events):
-            if kind == "tool_executed":
-                runs.append(_run(payload))
-            elif kind.startswith("skill_"):
-                happened.setdefault(kind, []).append(str(payload.get("skill", "")))
-        return TurnFacts(
-            messages=caller.messages,
-            runs=runs,
-            hung_up=caller.hung_up,
-            status=result.status.value,
-            heard=caller.heard.heard,
-            active=state.top.skill.id if state.top else None,
-            started=happened.get("skill_activated", []),
-            completed=happened.get("skill_completed", []),
-            cancelled=happened.get("skill_cancelled", []),
-            confirming=state.question.tool if isinstance(state.question, PendingCall) else None,
-            read=self._read,
-            entries=[f"{f.namespace}.{f.name}" for f in project.schema],
-            skills=list(project.skills),
-            tools=[name for skill in project.skills.values() for name in skill.tools],
-        )
-
-    def _read(self, name: str) -> tuple[bool, Any]:
-        state = self._conversation.state
-        parts = name.removeprefix("session.").split(".")
-        schema = state.memory.schema
-        if len(parts) == 1:
-            declared = schema.resolve(parts[0], state.top.skill.id if state.top else None)
-        else:
-            declared = next((f for f in schema.of(parts[0]) if [f.name] == parts[1:]), None)
-        return (False, None) if declared is None else (True, state.memory.read(declared.namespace, declared.name))
-
     def _check_script(self, location: tuple[str | int, ...]) -> None:
         if self._script is None:
             return
@@ -240,22 +211,6 @@ class _Player:
 
     # --- reporting -----------------------------------------------------------------------------
 
-    def _describe(self, caller: ListeningCaller, events: list[Mapping[str, Any]]) -> None:
-        for event in events:
-            line = self._lines.line(event)
-            if line is not None:
-                self._outcome.transcript.append(line)
-        heard = caller.heard
-        for text, response in caller.messages:
-            self._note("agent", text + (f"  [{response}]" if response else ""))
-        if caller.interrupted:
-            self._note("caller", f"(interrupts after “{heard.heard}”)" if heard.heard else "(interrupts)")
-        if caller.hung_up:
-            self._note("agent", "(hangs up)")
-
-    def _note(self, kind: str, text: str) -> None:
-        self._outcome.transcript.append(Line(kind, text))
-
     def _fail(
         self, location: tuple[str | int, ...], what: str, expected: str = "", actual: str = "", hint: str = ""
     ) -> None:
@@ -266,11 +221,6 @@ class _Player:
         line = self._located.line_of(*location, *mismatch.key) or self._located.line
         what = ".".join(str(part) for part in mismatch.key if isinstance(part, str))
         self._outcome.fail(Failure(line, what, mismatch.expected, mismatch.actual, mismatch.hint, mismatch.compare))
-
-
-def _run(payload: Mapping[str, Any]) -> ToolRun:
-    arguments, result = (parsed(payload.get(key)) for key in ("arguments_json", "result_json"))
-    return ToolRun(str(payload.get("tool")), arguments, result, bool(payload.get("success")))
 
 
 def _possible(request: ModelRequest) -> str:

@@ -14,7 +14,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from voice_agent import config
-from voice_agent.authoring import conversation_file
+from voice_agent.authoring import conversation_file, expectation_file
 from voice_agent.authoring.conversation_file import ConversationFile
 from voice_agent.config import AgentFile, Integrations
 
@@ -64,12 +64,12 @@ def integrations_schema() -> dict[str, Any]:
 
 def conversations_schema() -> dict[str, Any]:
     """Return the schema of a file of conversation tests."""
-    return _schema(ConversationFile, conversation_file)
+    return _schema(ConversationFile, conversation_file, expectation_file)
 
 
-def _schema(model: type[BaseModel], module: ModuleType) -> dict[str, Any]:
+def _schema(model: type[BaseModel], *modules: ModuleType) -> dict[str, Any]:
     schema = model.model_json_schema()
-    documented = _docstrings(module)
+    documented = {name: texts for module in modules for name, texts in _docstrings(module).items()}
     for name, definition in {**schema.get("$defs", {}), model.__name__: schema}.items():
         definition.pop("title", None)
         for key, option in definition.get("properties", {}).items():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -86,17 +86,21 @@ class ListeningCaller:
         interrupted: The caller did barge in.
     """
 
-    def __init__(self, interruption: Interruption | None = None) -> None:
+    def __init__(
+        self, interruption: Interruption | None = None, message_begins: Callable[[int], None] = lambda number: None
+    ) -> None:
         self.cancel = CancelToken()
         self.says: list[Say] = []
         self.hung_up = self.interrupted = False
-        self._interruption = interruption
+        self._interruption, self._message_begins = interruption, message_begins
         self._timers: list[asyncio.TimerHandle] = []
 
     def emit(self, item: ReplyItem) -> None:
         if isinstance(item, HangUp):
             self.hung_up = True
             return
+        if all(say.message != item.message for say in self.says[-1:]):
+            self._message_begins(item.message)
         self.says.append(item)
         wanted = None if self._interruption is None else self._interruption.after_words
         if wanted is not None and item.interruptible and len(self.text.split()) >= wanted:
@@ -120,12 +124,17 @@ class ListeningCaller:
     @property
     def messages(self) -> list[tuple[str, str | None]]:
         """(text, response name) of each message, pieces joined."""
+        return list(self.by_number.values())
+
+    @property
+    def by_number(self) -> dict[int, tuple[str, str | None]]:
+        """``messages`` by their numbers."""
         texts: dict[int, str] = {}
         names: dict[int, str | None] = {}
         for say in self.says:
             texts[say.message] = texts.get(say.message, "") + say.text
             names[say.message] = say.response or names.get(say.message)
-        return [(text.strip(), names[number]) for number, text in texts.items() if text.strip()]
+        return {number: (text.strip(), names[number]) for number, text in texts.items() if text.strip()}
 
     @property
     def text(self) -> str:
