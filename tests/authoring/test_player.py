@@ -116,6 +116,21 @@ def test_a_model_that_fails_is_expected_or_fails_the_test(tmp_path: Path) -> Non
     assert passed(play_one(tmp_path, steps + "- expect: {status: error, said: sorry}\n"))
 
 
+def test_responses_that_may_be_reworded_are_said_as_written_and_no_other_model_is_asked(tmp_path: Path) -> None:
+    files = {
+        **FILES,
+        "responses.yml": FILES["responses.yml"].replace(
+            "utter_greet: Welcome to the booking line.", "utter_greet: {text: Welcome as written., rephrase: true}"
+        ),
+        "endpoints.yml": (
+            "nlg: {type: rephrase, llm: {model_group: g}}\nmodel_groups:\n  - id: g\n    models:\n"
+            "      - {provider: openai, model: x, api_base: 'http://127.0.0.1:9/v1'}\n"
+        ),
+    }
+    (outcome,) = play(tmp_path, "- name: it\n  steps:\n    - expect: {said: Welcome as written.}\n", files=files)
+    assert passed(outcome)
+
+
 def test_text_and_calls_come_in_one_reply(tmp_path: Path) -> None:
     assert passed(
         play_one(

@@ -9,7 +9,7 @@ from collections.abc import AsyncGenerator, Iterable
 
 from voice_agent.authoring.conversation_file import ScriptedReply
 from voice_agent.dialogue.framework_tools import LISTEN, SET_FIELDS
-from voice_agent.llm.protocol import Finished, ModelError, ModelEvent, ModelRequest, TextDelta, ToolCallDelta
+from voice_agent.llm.protocol import Finished, ModelError, ModelEvent, ModelRequest, Scope, TextDelta, ToolCallDelta
 
 
 class ScriptedModel:
@@ -42,6 +42,9 @@ class ScriptedModel:
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
         """Play the next reply; see `LanguageModel.stream`."""
+        if not request.tools and request.scope == Scope():
+            # Not a turn of the dialogue: a response that might be reworded. Tests see it as it is written.
+            raise ModelError("responses are said as written in scripted tests", "configuration")
         if _only_fills(request) and not (self._replies and _fills(self._replies[0])):
             yield Finished("stop")
             return
