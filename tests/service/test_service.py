@@ -118,6 +118,19 @@ async def test_a_missing_model_stops_the_start_with_its_remedy(tmp_path: Path) -
     await service.aclose()
 
 
+async def test_a_part_that_cannot_be_closed_keeps_none_of_the_others_open(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def fail() -> None:
+        raise OSError("the disk is gone")
+
+    service = small_service(tmp_path)
+    await service.start()
+    monkeypatch.setattr(service.store, "aclose", fail)
+    await service.aclose()
+    assert service._engines.model.closed
+
+
 def test_broken_project_files_are_found_before_anything_is_loaded(tmp_path: Path) -> None:
     with pytest.raises(ProjectError, match="max_calls"):
         small_service(tmp_path, settings="server: {max_calls: 0}\n")

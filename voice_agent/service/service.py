@@ -12,9 +12,10 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from voice_agent.call.clock import MediaClock
@@ -40,6 +41,8 @@ log = logging.getLogger(__name__)
 MODEL, RESPONSES, STORE = "language model", "spoken responses", "conversation store"
 CLOSE_IDLE_EVERY_S = 60.0
 POOL_CLOSE_S = 2.0
+CLOSE_PART_S = 12.0
+"""Limit on closing one part of the service; the parts' own limits lie within."""
 
 Progress = Callable[[str, int, int], None]
 """``progress(part, done, of)`` while the service warms."""
@@ -112,12 +115,11 @@ class Service:
         await self._registry.drain(timeout_s)
 
     async def aclose(self) -> None:
-        await self.texts.aclose()
-        await self.agent.aclose()
-        await self.store.aclose()
-        await self._engines.model.aclose()
+        """Let go of everything, within limits."""
+        parts = [self.texts.aclose, self.agent.aclose, self.store.aclose, self._engines.model.aclose]
         if self._engines.pool:
-            await self._engines.pool.aclose(POOL_CLOSE_S)
+            parts.append(partial(self._engines.pool.aclose, POOL_CLOSE_S))
+        await _close_each(parts)
 
     async def _open_store(self) -> None:
         await self.store.open()
@@ -147,6 +149,16 @@ class Service:
     def _report(self, done: int, of: int) -> None:
         self._readiness.progress(RESPONSES, f"{done} of {of}")
         self._progress(RESPONSES, done, of)
+
+
+async def _close_each(parts: Iterable[Callable[[], Awaitable[None]]]) -> None:
+    """Close one part after another. One that fails or hangs holds up none of the others."""
+    for close in parts:
+        try:
+            async with asyncio.timeout(CLOSE_PART_S):
+                await close()
+        except Exception:
+            log.exception("a part of the service could not be closed")
 
 
 def _first(fault: Exception) -> Exception:
@@ -222,15 +234,9 @@ def open_texts(
 
     texts = TextConversations(open_one, Readiness(), lambda name: False)
 
-    async def close() -> None:
-        await texts.aclose()
-        await versions.aclose()
-        await store.aclose()
-        await model.aclose()
-
-    runner.run(store.open())
-    runner.run(model.warm_up())
     try:
+        runner.run(store.open())
+        runner.run(model.warm_up())
         yield TextAgent(texts, Reloader(root, versions, model, store, report=report, watch=True))
     finally:
-        runner.run(close())
+        runner.run(_close_each([texts.aclose, versions.aclose, store.aclose, model.aclose]))
