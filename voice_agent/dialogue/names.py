@@ -77,6 +77,12 @@ class Names:
         return found
 
 
+def _unquoted(text: str) -> str:
+    """Return a condition without quotes around the whole of it; those around a value in it stay."""
+    whole = len(text) > 1 and text[0] == text[-1] and text[0] in "'\"" and text[0] not in text[1:-1]
+    return text[1:-1] if whole else text
+
+
 def paragraphs(text: str, first_line: int, names: Names) -> tuple[Paragraph, ...]:
     """Split prose at blank lines and ``if:`` lines; an ``if:`` reaches to the next of either."""
     found: list[Paragraph] = []
@@ -97,7 +103,7 @@ def paragraphs(text: str, first_line: int, names: Names) -> tuple[Paragraph, ...
             flush()
         elif stripped.startswith("if:"):
             flush()
-            condition = names.condition(stripped[3:].strip().strip("'\""), number)
+            condition = names.condition(_unquoted(stripped[3:].strip()), number)
             broken = condition is None
         else:
             lines.append(line.rstrip())

@@ -46,6 +46,7 @@ _ASKING = re.compile(
 
 _ASKING_BACK = re.compile(
     r"(?:(?:um|uh|so|well|but|and|wait|sorry|okay|hey|oh|no|yes) )*"
+    r"(?:(?:until|till|since|by|for|from|at|to|in|on) )?"
     r"(?:what|when|where|who|why|how|which|whose|are|is there)\b(?! about)"
 )
 

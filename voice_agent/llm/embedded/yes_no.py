@@ -58,8 +58,8 @@ _ANY = re.compile(
 _EMPTY_WORDS = (
     "a an the i i'm it it's that that's this is am are was be you to me my we us and so then well uh um er erm oh ah "
     "please thanks thank very much think believe guess suppose just really would like want with for of in on at do "
-    "does did have has can could will shall let's let now there's there one ours yours they them their he she his her hi "
-    "hello sir madam ma'am quite pretty kind"
+    "does did have has can could will shall let's let now there's there one ours yours they them their he she his her "
+    "hi hello sir madam ma'am quite pretty kind"
 )
 _AT_A_LOSS = re.compile(
     r"\b(?:(?:don't|do not|can't|cannot|can not|haven't|have not) (?:really |even )?"

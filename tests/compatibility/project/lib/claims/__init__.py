@@ -1,0 +1,1 @@
+"""The claims desk of an insurer that does not exist."""
