@@ -142,10 +142,13 @@ class Reloader:
             self.failures += 1
             log.error("the new version cannot be used; the old one stays: %s", fault)
             return False
-        known = set(self._versions.canned_texts)
+        known, told = set(self._versions.canned_texts), set(map(str, self._versions.problems))
         self._versions.replace(agent)
         self.reloads += 1
         log.info("reloaded: the next turns use the new version")
+        for problem in agent.problems:
+            if str(problem) not in told:
+                log.warning("%s", problem)
         if self._warm is not None:
             await self._warm([text for text in agent.canned_texts if text not in known])
         return True
