@@ -87,9 +87,13 @@ class LlmOptions(Options):
     base_url: str | None = None
     """Address of an OpenAI-compatible server."""
     temperature: float | None = Field(None, ge=0, le=2)
+    """How freely the model words things; the provider's own default if not given."""
     max_tokens: int = Field(400, ge=1, le=32_000)
+    """Longest answer to one model call."""
     first_token_timeout_s: Seconds = 8
+    """Silence after which a model call that has said nothing yet is given up."""
     between_tokens_timeout_s: Seconds = 5
+    """Silence after which a model call that has begun to answer is given up."""
     retries: int = Field(1, ge=0, le=5)
     """Retries per model, only before the first token."""
     fallbacks: tuple[LlmOptions, ...] = ()
@@ -97,7 +101,10 @@ class LlmOptions(Options):
 
 
 class SttOptions(Options):
+    """Speech to text."""
+
     name: str = "whisper"
+    """The engine: ``whisper``."""
     model: str = "tiny.en"
     """``tiny.en`` (fast, bundled), ``base`` (accurate, bundled), a hub name, or a path."""
     language: str | None = "en"
@@ -105,12 +112,17 @@ class SttOptions(Options):
 
 
 class TtsOptions(Options):
+    """Text to speech."""
+
     name: str = "piper"
+    """The engine: ``piper``."""
     voice: str = "en_US-joe-medium"
     """A bundled voice or the path of a Piper ``.onnx`` file."""
 
 
 class VadOptions(Options):
+    """Voice detection."""
+
     name: Literal["silero", "webrtc"] = "silero"
     """``silero`` confirms what WebRTC finds; ``webrtc`` alone is cheaper and fooled by music and hum."""
 
@@ -127,42 +139,63 @@ class PoolOptions(Options):
 
 
 class CacheOptions(Options):
+    """Speech that was made once and is said again."""
+
     memory_mb: int = Field(64, ge=1, le=4096)
+    """Speech kept in memory, in MiB: about 30 s each."""
     disk_mb: int = Field(256, ge=0, le=65_536)
-    """0 keeps nothing on disk."""
+    """Speech kept on disk across restarts, in MiB; 0 keeps none."""
     directory: Path | None = None
-    """Defaults to the user's cache directory."""
+    """Where on disk; ``voice-agent/responses`` in the user's cache directory by default."""
 
 
 class SpeechOptions(Options):
+    """The speech engines and what they share."""
+
     stt: SttOptions = SttOptions()
+    """Speech to text."""
     tts: TtsOptions = TtsOptions()
+    """Text to speech."""
     vad: VadOptions = VadOptions()
+    """Voice detection."""
     pool: PoolOptions = PoolOptions()
+    """The workers that run them."""
     cache: CacheOptions = CacheOptions()
+    """Canned speech, kept."""
 
 
 class ChannelOptions(Options):
     """A channel on which the caller is heard."""
 
     enabled: bool = True
+    """Whether callers may come in by it."""
     turn_taking: TurnTaking = TurnTaking()
+    """When the caller is listened to, answered, and yielded to."""
 
 
 class TextChannelOptions(Options):
     """A channel on which the caller writes: there are no turns to take."""
 
     enabled: bool = True
+    """Whether callers may come in by it."""
 
 
 class Channels(Options):
+    """The ways in."""
+
     websocket: ChannelOptions = ChannelOptions()
+    """Calls on ``/ws``."""
     text: TextChannelOptions = TextChannelOptions()
+    """Messages by HTTP."""
 
 
 class ServerOptions(Options):
+    """Where the service listens, and to whom."""
+
     host: str = "127.0.0.1"
+    """Address to listen on; beyond loopback a key is needed."""
     port: int = Field(8080, ge=0, le=65_535)
+    """Port to listen on; 0 takes any that is free."""
     api_key_env: str = "VOICE_AGENT_API_KEY"
     """Environment variable with the key that callers must present when not on loopback."""
     allowed_origins: tuple[str, ...] = ()
@@ -174,8 +207,12 @@ class ServerOptions(Options):
 
 
 class RecordingOptions(Options):
+    """Recording of calls: stereo WAV, caller left, agent as heard right."""
+
     enabled: bool = False
+    """Whether calls are recorded. Callers may have to be told."""
     directory: Path = Path("recordings")
+    """Where, from the project's directory on; one file per call, named after its id."""
 
 
 class StoreOptions(Options):
@@ -196,21 +233,32 @@ class Integrations(Options):
     """All of ``integrations.yml``."""
 
     llm: LlmOptions = LlmOptions()
+    """The language model."""
     speech: SpeechOptions = SpeechOptions()
+    """Speech engines, their workers, canned speech."""
     channels: Channels = Channels()
+    """The ways in."""
     server: ServerOptions = ServerOptions()
+    """Where the service listens, and to whom."""
     recording: RecordingOptions = RecordingOptions()
+    """Recording of calls."""
     store: StoreOptions = StoreOptions()
+    """Where conversations are kept, and for how long."""
 
 
 class AgentIdentity(Options):
     """The ``agent:`` section of ``agent.yml``."""
 
     id: str = ""
+    """Stable name of the agent, under which its conversations are kept; made at its first start if missing."""
     name: str = "Agent"
+    """What it calls itself."""
     language: str = "en"
+    """Language it speaks unless the caller speaks another; also that of its voice's texts."""
     description: str = ""
+    """What the agent is for; part of the model's prompt."""
     persona: str
+    """Who the agent is and how it speaks, in a sentence or a few."""
 
 
 class SessionOptions(Options):
@@ -266,13 +314,19 @@ class AgentFile(Options):
     """All of ``agent.yml`` that is acted on."""
 
     agent: AgentIdentity
+    """Who the agent is."""
     rules: tuple[str, ...] = ()
+    """What it must always or never do; part of the model's prompt."""
     references_instructions: str = ""
     """``references.instructions``: how the model should use the agent-wide knowledge."""
     session_config: SessionOptions = SessionOptions()
+    """When a conversation begins anew."""
     orchestrator: StyleOptions = StyleOptions()
+    """How replies are worded."""
     prompts: PromptOptions = PromptOptions()
+    """What the model is given, and how much of it."""
     conversation: ConversationOptions = ConversationOptions()
+    """What happens around the talk itself."""
     tool_timeout: Seconds = 10
     """Seconds a tool may take."""
     cancellation_grace: Seconds = 1.0

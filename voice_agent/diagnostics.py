@@ -13,6 +13,8 @@ from pathlib import Path
 
 
 class Severity(Enum):
+    """An error keeps a project from loading, a warning does not."""
+
     ERROR = "error"
     WARNING = "warning"
     NOTE = "note"

@@ -26,6 +26,8 @@ BACKCHANNEL_FACTOR = 2
 
 
 class Decision(Enum):
+    """What is to be done about a voice over the agent's."""
+
     WAIT = auto()
     PAUSE = auto()
     CONFIRM = auto()

@@ -16,6 +16,8 @@ log = logging.getLogger(__name__)
 
 
 class State(Enum):
+    """Whose moment it is."""
+
     LISTENING = "listening"
     """Nobody speaks, no turn runs."""
     HEARING = "hearing"
@@ -37,6 +39,8 @@ class State(Enum):
 
 
 class Event(Enum):
+    """What happened, as the strategies and the turn tell it."""
+
     TURN_STARTED = "turn_started"
     AUDIO_STARTED = "audio_started"
     CALLER_VOICE = "caller_voice"
@@ -52,6 +56,8 @@ class Event(Enum):
 
 
 class Command(Enum):
+    """What is to be done about the agent's audio."""
+
     HOLD = "hold"
     """Keep the turn's first audio back."""
     RELEASE = "release"

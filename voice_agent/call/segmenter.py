@@ -20,6 +20,8 @@ ADJACENT_FRAMES = 2
 
 
 class Signal(IntEnum):
+    """What a frame changed."""
+
     NONE = 0
     ONSET = 1
     PAUSE = 2

@@ -34,6 +34,8 @@ _AUDIBLE_NOW_S = 0.25
 
 
 class Phase(Enum):
+    """What the caller is doing."""
+
     GREETING = "greeting"
     LISTENING = "listening"
     SPEAKING = "speaking"

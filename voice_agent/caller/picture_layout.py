@@ -23,12 +23,16 @@ MAX_CAPTION_LINES = 4
 
 
 class Side(Enum):
+    """Whose sound it is."""
+
     CALLER = "caller"
     AGENT = "agent"
 
 
 @dataclass(frozen=True, slots=True)
 class Word:
+    """One word of a caption, and whether it was heard."""
+
     text: str
     heard: bool = True
 

@@ -17,4 +17,5 @@ def is_conversation_id(text: str) -> bool:
 
 
 def new_conversation_id() -> str:
+    """Return an id that nobody has used or can guess."""
     return uuid.uuid4().hex

@@ -28,11 +28,15 @@ _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 @dataclass(frozen=True, slots=True)
 class TypedText:
+    """A typed utterance: stripped, not empty, at most `MAX_TEXT` characters."""
+
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class Key:
+    """One key of `KEYS`."""
+
     digit: str
 
 
@@ -45,7 +49,7 @@ class Played:
 
 @dataclass(frozen=True, slots=True)
 class CallerHangUp:
-    pass
+    """The caller hangs up."""
 
 
 ClientMessage = TypedText | Key | Played | CallerHangUp
@@ -149,6 +153,7 @@ def _plain(value: Any) -> Any:
 
 
 def ready(conversation_id: str, rate: int) -> str:
+    """Return the message that the call is admitted; ``rate`` in Hz."""
     return json.dumps({"type": "ready", "conversation": conversation_id, "rate": rate})
 
 
@@ -156,4 +161,5 @@ CLEAR = json.dumps({"type": "clear"})
 
 
 def hang_up(reason: str) -> str:
+    """Return the message that the agent ends the call."""
     return json.dumps({"type": "hangup", "reason": reason})

@@ -43,6 +43,8 @@ class ClientGone(Exception):
 
 @dataclass(frozen=True, slots=True)
 class TextRequest:
+    """A message as it was asked to be answered."""
+
     conversation_id: str
     text: str
     intent: bool
@@ -54,6 +56,7 @@ def error(status: int, code: str, message: str) -> JSONResponse:
 
 
 def router(desk: TextDesk) -> APIRouter:
+    """Return the routes of text by HTTP, answered by ``desk``."""
     routes = APIRouter()
 
     @routes.post("/v1/conversations/{conversation_id}/messages", response_model=None)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, runtime_checkable
 
 Role = Literal["system", "user", "assistant", "tool"]
 
@@ -101,6 +101,8 @@ class ModelRequest:
 
 @dataclass(frozen=True, slots=True)
 class TextDelta:
+    """The next characters of the answer."""
+
     text: str
 
 
@@ -164,3 +166,18 @@ class LanguageModel(Protocol):
     async def aclose(self) -> None:
         """Release connections. Idempotent."""
         ...
+
+
+@runtime_checkable
+class Prepares(Protocol):
+    """A model that answers sooner when it has read beforehand what every call will ask about."""
+
+    async def prepare(self, skills: Sequence[SkillCard], passages: Sequence[tuple[str, str]]) -> None:
+        """Read skills, and passages of reference texts as ``(title, text)``. After `LanguageModel.warm_up`."""
+        ...
+
+
+async def prepare(model: LanguageModel, skills: Sequence[SkillCard], passages: Sequence[tuple[str, str]]) -> None:
+    """Let ``model`` read beforehand, if it is one that `Prepares`."""
+    if isinstance(model, Prepares):
+        await model.prepare(skills, passages)

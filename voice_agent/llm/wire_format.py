@@ -24,6 +24,7 @@ def message_dict(message: Message) -> dict[str, Any]:
 
 
 def tool_dict(tool: ToolSpec) -> dict[str, Any]:
+    """Return one tool as JSON data."""
     function = {"name": tool.name, "description": tool.description, "parameters": dict(tool.parameters)}
     return {"type": "function", "function": function}
 

@@ -16,6 +16,7 @@ BAND = 24
 
 
 def edit_distance(one: str, other: str) -> int:
+    """Return the least number of characters to insert, delete or replace (Levenshtein)."""
     row = list(range(len(other) + 1))
     for i, left in enumerate(one, 1):
         previous, row[0] = row[0], i

@@ -23,11 +23,21 @@ log = logging.getLogger(__name__)
 
 
 def file_digest(path: Path) -> str:
+    """Return the SHA-256 of a file, in hexadecimal."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def load_voice(weights: Path, config_path: Path, digest: str, threads: int) -> PiperVoice:
+    """Load a voice, with phoneme lengths as a second output where that can be had. Blocks for about a second.
+
+    Args:
+        digest: SHA-256 of ``weights``; names the copy that is kept.
+        threads: Threads of one synthesis.
+
+    Raises:
+        RemediableError: The files are no Piper voice.
+    """
     from piper import PiperVoice
     from piper.config import PiperConfig
 

@@ -51,6 +51,7 @@ def set_silence(samples: NDArray[np.float32], phonemes: Sequence[Phoneme] | None
 
 
 def tail(mark: str, rate: int) -> int:
+    """Return the samples of silence after a piece that ends with ``mark``."""
     return round(PAUSES_S.get(mark, PAUSE_S) * rate)
 
 

@@ -25,6 +25,7 @@ _DIGITS = re.compile(r"\d+")
 
 
 def say_contacts(text: TracedText, language: Language) -> None:
+    """Say addresses and telephone numbers. Runs before dates and numbers, which their parts look like."""
     text.sub(_EMAIL, lambda match: _email(match, language))
     text.sub(_URL, lambda match: _url(match[0], language))
     text.sub(_PHONE, lambda match: _phone(match, language))

@@ -43,6 +43,7 @@ def say_dates(text: TracedText, language: Language) -> None:
 
 
 def say_times(text: TracedText, language: Language) -> None:
+    """Say times of day and ranges of them."""
     text.sub(_TIME_RANGE, lambda match: f" {language.words.to} ")
     text.sub(_TIME, lambda match: _time(match, language))
     text.sub(_HOUR, lambda match: _hour(match, language))
