@@ -125,6 +125,11 @@ class WordIndex:
     def __len__(self) -> int:
         return len(self._passages)
 
+    @property
+    def passages(self) -> tuple[Passage, ...]:
+        """All of them, in the order of the files."""
+        return self._passages
+
     async def search(self, query: str, *, limit: int = 3) -> Sequence[ScoredPassage]:
         wanted = set(words(query[:2000]))
         scored = [ScoredPassage(p, self._score(i, wanted)) for i, p in enumerate(self._passages)]

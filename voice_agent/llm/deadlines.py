@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 
-from voice_agent.llm.protocol import LanguageModel, ModelError, ModelEvent, ModelRequest
+from voice_agent.llm.protocol import LanguageModel, ModelError, ModelEvent, ModelRequest, SkillCard, prepare
 
 
 class DeadlinedModel:
@@ -31,6 +31,10 @@ class DeadlinedModel:
 
     async def warm_up(self) -> None:
         await self._model.warm_up()
+
+    async def prepare(self, skills: Sequence[SkillCard], passages: Sequence[tuple[str, str]]) -> None:
+        """See `Prepares.prepare`."""
+        await prepare(self._model, skills, passages)
 
     async def aclose(self) -> None:
         await self._model.aclose()

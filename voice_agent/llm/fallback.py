@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 
-from voice_agent.llm.protocol import LanguageModel, ModelError, ModelEvent, ModelRequest
+from voice_agent.llm.protocol import LanguageModel, ModelError, ModelEvent, ModelRequest, SkillCard, prepare
 from voice_agent.telemetry.metrics import ENGINE_FAILURES
 
 log = logging.getLogger(__name__)
@@ -52,6 +52,11 @@ class FallbackModel:
         """Warm every candidate, so that a fallback is not slow when it is needed."""
         for candidate in self._candidates:
             await candidate.model.warm_up()
+
+    async def prepare(self, skills: Sequence[SkillCard], passages: Sequence[tuple[str, str]]) -> None:
+        """See `Prepares.prepare`."""
+        for candidate in self._candidates:
+            await prepare(candidate.model, skills, passages)
 
     async def aclose(self) -> None:
         for candidate in self._candidates:

@@ -23,6 +23,7 @@ from voice_agent.call.registry import CallRegistry
 from voice_agent.config_files import ProjectConfig, load_config
 from voice_agent.diagnostics import Problem
 from voice_agent.dialogue.agent import Agent
+from voice_agent.dialogue.briefing import brief
 from voice_agent.dialogue.events import Listener
 from voice_agent.dialogue.reply import Conversation
 from voice_agent.llm.factory import build_model
@@ -127,6 +128,7 @@ class Service:
 
     async def _warm_model(self) -> None:
         await self._engines.model.warm_up()
+        await brief(self._engines.model, self.agent.current.project)
         self._readiness.have(MODEL)
 
     async def _warm_speech(self) -> None:

@@ -6,6 +6,7 @@ import asyncio
 import json
 import threading
 from datetime import date
+from typing import Any
 
 import pytest
 
@@ -15,7 +16,7 @@ from voice_agent.llm.assemble import ToolCallAssembler
 from voice_agent.llm.embedded import minilm
 from voice_agent.llm.embedded.minilm import MiniLm
 from voice_agent.llm.embedded.model import EmbeddedModel
-from voice_agent.llm.protocol import Finished, ModelError, TextDelta, ToolCallDelta
+from voice_agent.llm.protocol import Finished, ModelError, SkillCard, TextDelta, ToolCallDelta
 
 pytestmark = pytest.mark.models
 
@@ -108,4 +109,26 @@ async def test_bad_weights_stop_the_start_and_are_a_model_error_in_a_turn(monkey
     with pytest.raises(ModelError) as caught:
         await anext(model.stream(request(caller("my internet is down"), tools=[start_skill()])))
     assert caught.value.kind == "configuration"
+    await model.aclose()
+
+
+async def test_what_was_prepared_is_not_computed_while_a_caller_waits() -> None:
+    computed: list[str] = []
+
+    class CountingEncoder(MiniLm):
+        def _compute(self, sentence: str) -> Any:
+            computed.append(sentence)
+            return super()._compute(sentence)
+
+    model = EmbeddedModel(CountingEncoder(), today=lambda: date(2026, 12, 1))
+    cards = [SkillCard("pay", "Pays a bill.", ("I want to pay",)), SkillCard("report", "Reports an outage.")]
+    await model.prepare(cards, [("Hours", "We open at nine. We close at six.")])
+    assert {"We close at six.", "Hours: We close at six.", "I want to pay", "report"} <= set(computed)
+    computed.clear()
+    found = {"passages": [{"title": "Hours", "text": "We open at nine. We close at six."}]}
+    tools = [start_skill(cards), tool("search_knowledge", query={"type": "string"})]
+    searched = ran("search_knowledge", {"query": "close"}, found)
+    asked = request(caller("when do you close"), searched, tools=tools, skills=tuple(cards))
+    assert [event async for event in model.stream(asked)]
+    assert computed == ["when do you close"]
     await model.aclose()

@@ -99,7 +99,7 @@ def answer(question: str, passages: Sequence[Passage], similar: Similarity, *, s
         if not found:
             continue
         alone = similar(question, found)
-        titled = similar(question, [f"{passage.title}: {sentence}" for sentence in found]) if passage.title else alone
+        titled = similar(question, [_titled(passage, sentence) for sentence in found]) if passage.title else alone
         scores = [max(pair) for pair in zip(alone, titled, strict=True)]
         if stressed:
             hits = [len(stressed & _stems(sentence)) / len(stressed) for sentence in found]
@@ -109,6 +109,16 @@ def answer(question: str, passages: Sequence[Passage], similar: Similarity, *, s
             shared = len(asked & _stems(f"{passage.title} {passage.text}")) / max(1, len(asked))
             best = Answer(_around(found, alone, top), scores[top], scores[top] + WORDS * shared)
     return best
+
+
+def sentence_lines(passage: Passage) -> list[str]:
+    """Return every text that a question is compared with: each sentence alone, and under its title."""
+    found = sentences(passage.text)[:MAX_SENTENCES_READ]
+    return [*found, *(_titled(passage, sentence) for sentence in found)] if passage.title else found
+
+
+def _titled(passage: Passage, sentence: str) -> str:
+    return f"{passage.title}: {sentence}"
 
 
 def _stems(text: str) -> set[str]:
