@@ -19,6 +19,7 @@ LOCAL_ENGINES: Mapping[str, str] = {"asr": "whisper", "tts": "piper"}
 
 Model = TypeVar("Model", bound=BaseModel)
 
+_LEAVE, _NAME_KNOWN = "Remove it, or leave it for another engine.", "Name a known engine, or leave it."
 _UNUSED_AGENT_KEYS = ("nlg", "hooks")
 _UNUSED_INTEGRATION_KEYS = ("mcp_servers", "tracing", "embeddings", "model_groups", "metrics", "nlg")
 _UNUSED_CHANNEL_KEYS = ("background_audio", "server_url", "token", "username", "password", "credentials")
@@ -107,7 +108,7 @@ def _read_agent(path: Path, environ: Mapping[str, str], problems: list[Problem])
         reader.warn("unused", "`agent.voice` is not acted on.", "Set `speech:` in integrations.yml.", section.line)
     for key in _UNUSED_AGENT_KEYS:
         if key in top:
-            reader.warn("unused", f"`{key}` is not acted on yet.", "", top.key_lines[key])
+            reader.warn("unused", f"`{key}` is not acted on yet.", _LEAVE, top.key_lines[key])
             del top[key]
     instructions = references.get("instructions")
     if isinstance(instructions, str):
@@ -176,7 +177,7 @@ def _read_integrations(path: Path, environ: Mapping[str, str], problems: list[Pr
     before = len(problems)
     for key in _UNUSED_INTEGRATION_KEYS:
         if key in top:
-            reader.warn("unused", f"`{key}` is not acted on yet.", "", top.key_lines[key])
+            reader.warn("unused", f"`{key}` is not acted on yet.", _LEAVE, top.key_lines[key])
             del top[key]
     channels = reader.mapping(top.get("channels"), "`channels`")
     for name in list(channels):
@@ -202,7 +203,7 @@ def _read_integrations(path: Path, environ: Mapping[str, str], problems: list[Pr
 def _warn_of_unused(channel: LocatedMap, keys: Iterable[str], reader: Reader) -> None:
     for key in keys:
         if key in channel:
-            reader.warn("unused", f"`{key}` is not acted on by this channel.", "", channel.key_lines[key])
+            reader.warn("unused", f"`{key}` is not acted on by this channel.", _LEAVE, channel.key_lines[key])
             del channel[key]
 
 
@@ -233,7 +234,7 @@ def _adapt_channel(channel: LocatedMap, reader: Reader) -> None:
             name = engine.get("name") if isinstance(engine, LocatedMap) else engine
             if name != local:
                 message = f"There is no {key} engine {name!r} here; {local!r} is used instead."
-                reader.warn("engine_fallback", message, "", channel.key_lines[key])
+                reader.warn("engine_fallback", message, _NAME_KNOWN, channel.key_lines[key])
     if turn:
         channel["turn_taking"] = turn
         channel.key_lines.setdefault("turn_taking", channel.line)
@@ -247,7 +248,7 @@ def _fall_back_to_local_engines(top: LocatedMap, reader: Reader) -> None:
         engine = speech.get(key)
         if isinstance(engine, LocatedMap) and engine.get("name", local) != local:
             message = f"There is no {key} engine {engine['name']!r} here; {local!r} is used with its defaults."
-            reader.warn("engine_fallback", message, "", engine.key_lines["name"])
+            reader.warn("engine_fallback", message, _NAME_KNOWN, engine.key_lines["name"])
             del speech[key]
 
 
