@@ -12,6 +12,7 @@ from voice_agent.config_files import load_config
 from voice_agent.diagnostics import ProjectError
 from voice_agent.dialogue.agent import Agent
 from voice_agent.dialogue.reply import SILENCE
+from voice_agent.llm.embedded.model import EmbeddedModel
 from voice_agent.store import MemoryStore
 
 AGENT = "agent: {id: t, persona: Calm.}\nconversation: {before_end: [default_customer_satisfaction]}\n"
@@ -129,3 +130,19 @@ def test_a_skill_that_does_not_exist_is_an_error_with_the_nearest_name(tmp_path:
     files = {**FILES, "agent.yml": AGENT.replace("satisfaction", "satisfactoin")}
     with pytest.raises(ProjectError, match="Did you mean 'default_customer_satisfaction'"):
         Agent.load(load_config(write_project(tmp_path, files), {}), None)  # type: ignore[arg-type]
+
+
+@pytest.mark.models
+async def test_the_embedded_model_understands_the_answers(tmp_path: Path) -> None:
+    model = EmbeddedModel()
+    await model.warm_up()
+    try:
+        for answer, response in (("I would say four", "thanks"), ("one", "sorry"), ("no thanks", None)):
+            bench = caller(tmp_path, FILES, model=model)
+            assert (await bench.says("goodbye")).messages == [QUESTION]
+            said = await bench.says(answer)
+            assert said.sink.hung_up
+            names = [f"utter_satisfaction_{response}"] if response else []
+            assert said.sink.responses == [*names, "utter_hangup_goodbye"]
+    finally:
+        await model.aclose()

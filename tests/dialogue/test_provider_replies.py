@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.fakes.model import ScriptedModel
 from tests.support.completion_server import CUT, CompletionServer, Step, call, completion_server, finish, text
-from tests.support.dialogue_projects import Caller, caller, skill
+from tests.support.dialogue_projects import Caller, block, caller, skill
 from voice_agent.config import LlmOptions
 from voice_agent.dialogue.reply import TurnStatus
 from voice_agent.llm.factory import build_model
@@ -129,3 +130,23 @@ async def test_a_reply_full_of_markup_or_template_signs_is_only_text(tmp_path: P
     async with talk(tmp_path, [text(words), finish()]) as (bench, _):
         assert (await bench.says("hi")).messages == [words]
         assert bench.events("tool_executed") == []
+
+
+async def test_responses_are_reworded_by_the_model_group_that_is_named_for_it(tmp_path: Path) -> None:
+    reworded = [text("Yes, "), text("welcome!"), finish()]
+    async with completion_server(reworded) as server:
+        files = {
+            "skills/default_session_start/skill.md": skill(block("- action: utter_greet")),
+            "skills/talk/skill.md": skill("Talk."),
+            "responses.yml": "responses: {utter_greet: {text: Welcome., rephrase: true}}\n",
+            "endpoints.yml": f"""
+                nlg: {{type: rephrase, llm: {{model_group: small}}}}
+                model_groups: [{{id: small, models: [{{provider: openai, model: m, api_base: "{server.base_url}"}}]}}]
+                """,
+        }
+        bench = caller(tmp_path, files, model=ScriptedModel(name="embedded"))
+        assert bench.agent.problems == ()
+        # The first call imports the client, which takes longer than a caller is kept waiting.
+        await bench.agent.warm_up()
+        assert (await bench.connects()).messages == ["Yes, welcome!"]
+        await bench.agent.aclose()

@@ -22,7 +22,7 @@ from voice_agent.dialogue.loader import load_project
 from voice_agent.dialogue.project import SESSION_START, Project
 from voice_agent.dialogue.speaking import can_rephrase
 from voice_agent.llm.factory import build_model
-from voice_agent.llm.protocol import LanguageModel
+from voice_agent.llm.protocol import LanguageModel, ModelError
 from voice_agent.store.memory import MemoryStore
 from voice_agent.store.protocol import ConversationStore
 
@@ -137,6 +137,17 @@ class Agent:
         options = getattr(self.config.integrations.channels, channel, None)
         turn_taking: TurnTaking | None = getattr(options, "turn_taking", None)
         return DEFAULT_RESUME_WINDOW_S if turn_taking is None else turn_taking.resume_window_s
+
+    async def warm_up(self) -> None:
+        """Make ready the model that rewords, if the project names one. If it cannot be, lines are said as written.
+
+        The agent's own model is warmed by whoever made it.
+        """
+        if self._rephraser is not None and self._owns_rephraser:
+            try:
+                await self._rephraser.warm_up()
+            except (ModelError, RemediableError) as fault:
+                log.warning("responses are said as written: %s", fault)
 
     async def aclose(self) -> None:
         """Release what the agent made itself. Idempotent."""

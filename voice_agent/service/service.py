@@ -129,6 +129,7 @@ class Service:
     async def _warm_model(self) -> None:
         await self._engines.model.warm_up()
         await brief(self._engines.model, self.agent.current.project)
+        await self.agent.current.warm_up()
         self._readiness.have(MODEL)
 
     async def _warm_speech(self) -> None:
