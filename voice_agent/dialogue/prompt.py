@@ -71,7 +71,7 @@ class PromptBuilder:
         """
         limits = self._agent.prompts
         earlier, left_out = history(events, state.session.id, before_turn=turn.id, max_tokens=limits.history_tokens)
-        messages = [*earlier, *turn.prepared[-MAX_PREPARED:]]
+        messages = [*earlier, *shorten(turn.prepared[-MAX_PREPARED:], limits.turn_tokens)]
         if isinstance(state.question, PendingCall) and state.question.asked < turn.number:
             messages += _held(state.question)
         if turn.utterance:
