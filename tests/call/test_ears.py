@@ -132,6 +132,20 @@ async def test_an_invented_phrase_is_no_utterance() -> None:
     assert listener.told == [("lost", Lost.NO_WORDS)]
 
 
+class _Contrary(FakeRecognizer):
+    """Returns what is no transcript."""
+
+    async def transcribe(self, pcm: Any, *, priority: Priority = Priority.FINAL_TRANSCRIPT) -> Transcript:
+        await super().transcribe(pcm, priority=priority)
+        return "Hello."  # type: ignore[return-value]
+
+
+@virtual_time
+async def test_a_recogniser_that_breaks_its_contract_costs_the_utterance_and_not_the_call() -> None:
+    listener, _ = await _hear(_Contrary(["Hello."] * 2, seconds=0.05), lambda play: play("v" * 30 + "." * 90))
+    assert listener.told == [("lost", Lost.FAILED)]
+
+
 @virtual_time
 async def test_a_refused_speculation_is_tried_again_with_priority() -> None:
     recognizer = FakeRecognizer([PoolOverloaded("full"), "Hello."], seconds=0.05)

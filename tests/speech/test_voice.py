@@ -13,7 +13,7 @@ from tests.support.virtual_time import virtual_time
 from voice_agent.config import CacheOptions
 from voice_agent.speech.cache import ResponseCache
 from voice_agent.speech.protocols import EngineError, PoolOverloaded, Priority, Speech, Voice
-from voice_agent.speech.voice import CachedVoice, fallback_audio
+from voice_agent.speech.voice import MAX_PIECE_BYTES, CachedVoice, fallback_audio
 from voice_agent.telemetry.metrics import ENGINE_FAILURES
 
 THREE = "This is the first. Here is the second. And that was all."
@@ -128,6 +128,37 @@ async def test_an_engine_that_hangs_counts_as_failed() -> None:
     assert speech.failed
     assert asyncio.get_running_loop().time() == 4
     assert engine.running == 0
+
+
+class Contrary(FakeSynthesizer):
+    """Breaks its contract: returns what is no speech, or raises what is no `Exception`."""
+
+    def __init__(self, answer: object) -> None:
+        super().__init__()
+        self._answer = answer
+
+    async def synthesize(self, text: str, *, priority: Priority = Priority.SPEECH) -> Speech:
+        if isinstance(self._answer, BaseException):
+            raise self._answer
+        return self._answer  # type: ignore[return-value]
+
+
+@virtual_time
+@pytest.mark.parametrize(
+    "answer",
+    [
+        None,
+        b"\0\0",
+        Speech("Hello.", "samples", ()),  # type: ignore[arg-type]
+        Speech("Hello.", bytes(MAX_PIECE_BYTES + 2), ()),
+        asyncio.CancelledError(),
+        RuntimeError("broken"),
+    ],
+)
+async def test_an_engine_that_breaks_its_contract_counts_as_failed(answer: object) -> None:
+    (speech,) = await drain(voice_of(Contrary(answer)).speak("Hello."))
+    assert speech.failed
+    await voice_of(Contrary(answer)).warm(["Hello."])
 
 
 @virtual_time

@@ -111,4 +111,8 @@ class Transcriber:
             ENGINE_FAILURES.labels(engine="stt").inc()
             log.exception("the recogniser failed")
             return None
+        if not isinstance(done.value, Transcript):
+            ENGINE_FAILURES.labels(engine="stt").inc()
+            log.error("the recogniser returned %s that is no transcript", type(done.value).__name__)
+            return None
         return done.value

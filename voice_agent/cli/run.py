@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import gc
 import logging
+import os
 import sys
+import threading
 from collections.abc import Coroutine
 from pathlib import Path
 from typing import Any
@@ -18,6 +20,8 @@ from voice_agent.telemetry.logging import configure
 
 log = logging.getLogger(__name__)
 
+LEAVE_S = 3.0
+"""How long what was cancelled at the end may take, once everything of ours has been closed."""
 LEVELS = ("debug", "info", "warning", "error")
 
 
@@ -67,11 +71,25 @@ def freeze_heap() -> None:
 
 
 def run_loop(main: Coroutine[Any, Any, None]) -> None:
-    """Run ``main`` on the fastest event loop there is."""
+    """Run ``main`` on the fastest event loop there is. What it left behind cannot keep the process alive."""
     factory = None
     if sys.platform != "win32":
         import uvloop
 
         factory = uvloop.new_event_loop
-    with asyncio.Runner(loop_factory=factory) as runner:
+    runner, status = asyncio.Runner(loop_factory=factory), 1
+    try:
         runner.run(main)
+        status = 0
+    finally:
+        # Closing waits for every task and thread, and some tool's may ignore that it was cancelled.
+        timer = threading.Timer(LEAVE_S, _leave, (status,))
+        timer.daemon = True
+        timer.start()
+        runner.close()
+        timer.cancel()
+
+
+def _leave(status: int) -> None:
+    log.error("something that was cancelled did not end within %.0f s; leaving without it", LEAVE_S)
+    os._exit(status)

@@ -30,6 +30,8 @@ log = logging.getLogger(__name__)
 
 SYNTHESIS_TIMEOUT_S = 10.0
 """An engine that takes longer for one piece counts as failed."""
+MAX_PIECE_BYTES = 300 * 16_000 * 2
+"""Five minutes of speech. No piece of text is that long; an engine that makes more of one has run away."""
 DISK_TIMEOUT_S = 0.5
 """A cached piece that the disk does not give by then is made again."""
 STOP_TIMEOUT_S = 0.5
@@ -202,9 +204,19 @@ class CachedVoice:
             raise
         except TimeoutError as error:
             raise EngineError(f"no speech within {self._timeout_s} s") from error
+        except asyncio.CancelledError as error:
+            task = asyncio.current_task()
+            if task is not None and task.cancelling():
+                raise
+            # Nobody cancelled us: the engine lost something of its own.
+            raise EngineError("the engine cancelled itself") from error
         except Exception as error:
             # An engine that breaks its contract must not end a call.
             raise EngineError(f"unexpected {error!r}") from error
+        if not isinstance(speech, Speech) or not isinstance(speech.pcm, bytes):
+            raise EngineError(f"the engine returned {type(speech).__name__} that is no speech")
+        if len(speech.pcm) > MAX_PIECE_BYTES:
+            raise EngineError(f"the engine made {len(speech.pcm)} bytes of a piece of {len(piece)} characters")
         if speech.pcm or speakable(piece, self._language).text:
             check_pcm(speech.pcm)
         return speech
