@@ -7,7 +7,7 @@ import contextlib
 import logging
 import os
 import signal
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Iterable, Sequence
 from pathlib import Path
 
 import pytest
@@ -19,6 +19,7 @@ from tests.support.websocket_caller import WebSocketCaller
 from voice_agent.config_files import load_config
 from voice_agent.diagnostics import Problem
 from voice_agent.dialogue.agent import Agent
+from voice_agent.llm.protocol import SkillCard
 from voice_agent.service.reloading import Reloader, fingerprint
 from voice_agent.service.versions import AgentVersions
 from voice_agent.store import MemoryStore
@@ -74,6 +75,22 @@ async def test_a_changed_file_is_used_and_only_its_new_texts_are_warmed(bench: B
         assert bench.greeting == "A new welcome."
         await until(lambda: bool(bench.warmed))
     assert bench.warmed == ["A new welcome."]
+
+
+async def test_the_model_has_read_the_new_version_before_a_turn_uses_it(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[tuple[list[str], str]] = []
+
+    async def prepare(self: ScriptedModel, skills: Sequence[SkillCard], passages: Sequence[tuple[str, str]]) -> None:
+        read.append(([card.id for card in skills], bench.greeting))
+
+    monkeypatch.setattr(ScriptedModel, "prepare", prepare, raising=False)
+    (bench.root / "skills/more").mkdir()
+    bench.write("---\nname: More\ndescription: More of it.\n---\nTalk.\n", "skills/more/skill.md")
+    bench.write(NEW)
+    assert await bench.reloader.reload()
+    assert [(set(ids), greeting) for ids, greeting in read] == [({"help", "more"}, GREETING)]
 
 
 async def test_a_broken_version_is_reported_once_and_the_old_one_stays_until_it_is_mended(bench: Bench) -> None:

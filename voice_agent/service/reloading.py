@@ -19,7 +19,8 @@ from pathlib import Path
 from voice_agent.config_files import load_config
 from voice_agent.diagnostics import Problem, ProjectError, RemediableError, Severity
 from voice_agent.dialogue.agent import Agent
-from voice_agent.llm.protocol import LanguageModel
+from voice_agent.dialogue.briefing import brief
+from voice_agent.llm.protocol import LanguageModel, ModelError
 from voice_agent.service.versions import AgentVersions
 from voice_agent.store.protocol import ConversationStore
 
@@ -142,6 +143,7 @@ class Reloader:
             self.failures += 1
             log.error("the new version cannot be used; the old one stays: %s", fault)
             return False
+        await self._prepare(agent)
         known, told = set(self._versions.canned_texts), set(map(str, self._versions.problems))
         self._versions.replace(agent)
         self.reloads += 1
@@ -152,6 +154,14 @@ class Reloader:
         if self._warm is not None:
             await self._warm([text for text in agent.canned_texts if text not in known])
         return True
+
+    async def _prepare(self, agent: Agent) -> None:
+        """Let the models read what is new before a caller has to wait for it."""
+        try:
+            await brief(self._model, agent.project)
+            await agent.warm_up()
+        except (ModelError, RemediableError) as fault:
+            log.warning("the new version is not prepared and may answer late at first: %s", fault)
 
     def _load(self) -> Agent:
         return Agent.load(load_config(self._root), self._model, store=self._store)
