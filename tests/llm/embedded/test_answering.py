@@ -167,3 +167,22 @@ def test_a_value_given_after_a_no_is_taken_up(choose: Decide) -> None:
 @pytest.mark.parametrize("said", ["bye", "no thanks", "no"])
 def test_nobody_has_to_answer_a_survey(choose: Decide, said: str) -> None:
     assert called(choose(asking(RATING, said=said, skill="default_customer_satisfaction"))) == [("hangup", {})]
+
+
+def test_a_number_nobody_asked_for_is_no_question_about_numbers(choose: Decide) -> None:
+    decision = choose(request(caller("My account number is 427-913."), tools=TOOLS))
+    assert (decision.text, decision.calls) == (phrases.WHAT_ABOUT, ())
+
+
+def test_a_question_that_leans_on_the_one_before_is_looked_up_whole(choose: Decide) -> None:
+    talk = [caller("when are your shops open on Saturday"), agent("From ten to four."), caller("and on Sunday?")]
+    assert called(choose(request(*talk, tools=[SEARCH, LISTEN]))) == [
+        ("search_knowledge", {"query": "when are your shops open on Saturday and on Sunday?"})
+    ]
+
+
+def test_a_synonym_in_the_description_names_a_choice(choose: Decide) -> None:
+    about = "Which service fails, of internet (wifi, connection) and phone (line, dial tone)"
+    service = FieldCard("service", "categorical", about, ("internet", "phone"), asked=True)
+    asked = request(agent("Which?"), caller("there is no dial tone"), tools=[set_fields(service)], fields=(service,))
+    assert called(choose(asked)) == [("set_fields", {"service": "phone"})]

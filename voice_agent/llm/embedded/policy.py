@@ -59,7 +59,14 @@ def decide(request: ModelRequest, similar: Similarity, today: date) -> Decision:
         card = asked_for(turn.last_said, parameter_cards(tool, turn.scope.fields))
         if card is not None:
             return fill_argument(moves, tool, card)
+    if _is_number_alone(turn.utterance) and turn.scope.active_skill is None:
+        return say(phrases.WHAT_ABOUT)
     return _take_up(moves) or _courtesy(moves) or _which(moves) or _route(moves)
+
+
+def _is_number_alone(text: str) -> bool:
+    """Whether the caller only gives a number, before anybody asked for one: "My account number is 427913"."""
+    return re.fullmatch(r"(?i)\W*(?:(?:my|the|it's|it|account|customer|number|is) *)*[\d\W]{4,}", text) is not None
 
 
 def _take_up(moves: Moves) -> Decision | None:

@@ -22,7 +22,7 @@ class SmallTalk(Enum):
 
 
 _START = (
-    r"^(?:(?:so|oh|well|um|uh|okay|ok|alright|all right|right|great|perfect|"
+    r"^(?:(?:so|oh|well|um|uh|okay|ok|alright|all right|right|great stuff|great|perfect|lovely|brilliant|cool|nah|"
     r"no|nope|yes|and|hey|please|sorry|but|then) )*"
 )
 _END = (
@@ -36,7 +36,7 @@ _PATTERNS = {
         r"how(?: is|'s) it going|what's up",
     ),
     SmallTalk.GREETING: (
-        r"hi|hello|hey|good (?:morning|afternoon|evening|day)|greetings|hello there",
+        r"hi|hiya|yo|hello|hey|good (?:morning|afternoon|evening|day)|greetings|hello there",
         r"is (?:anyone|anybody|someone) there|can you hear me|are you there",
     ),
     SmallTalk.GOODBYE: (
@@ -51,10 +51,10 @@ _PATTERNS = {
         rf"nothing(?: else)?{_THANKED}",
         rf"(?:i'm|i am|we're) (?:good|fine|done|all set){_THANKED}",
         r"(?:no|nope)(?: (?:thanks|thank you|that's all|that is all|that's it))+",
-        rf"not (?:right now|today|at the moment){_THANKED}|no|nope",
+        rf"not (?:right now|today|at the moment){_THANKED}|no|nope|nah",
     ),
     SmallTalk.THANKS: (
-        r"(?:(?:many )?thanks|thank you)(?: for (?:your help|the help|that|helping|everything))?|cheers",
+        r"(?:(?:many )?thanks|thank you)(?: for (?:your help|the help|that|helping|everything))?|cheers|ta",
         r"much appreciated|i appreciate it|great thanks|perfect thank you",
         r"(?:that is|that's|that was|you are|you're|you've been) (?:very |so |really )?"
         r"(?:kind|helpful|great|lovely|good|nice|perfect|brilliant|wonderful|good to know)(?: of you)?"
