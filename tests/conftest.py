@@ -1,11 +1,13 @@
 """What holds for every test.
 
 No test writes into the data directory of whoever runs it, and none finds another's conversations. Examples of
-property tests have no deadline: how long one takes says something about the machine, not about the code.
+property tests have no deadline: how long one takes says something about the machine, not about the code. Commands
+that run inside a test set up the process's log, which is set back after it.
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -30,3 +32,14 @@ def data_directory(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest
     path = tmp_path_factory.mktemp("data")
     monkeypatch.setenv("XDG_DATA_HOME", str(path))
     return path
+
+
+@pytest.fixture(autouse=True)
+def _log_set_back() -> Iterator[None]:
+    root, project = logging.getLogger(), logging.getLogger("voice_agent")
+    levels = root.level, project.level
+    yield
+    for handler in [h for h in root.handlers if getattr(h, "_voice_agent", False)]:
+        root.removeHandler(handler)
+    root.setLevel(levels[0])
+    project.setLevel(levels[1])

@@ -4,7 +4,6 @@ import asyncio
 import io
 import json
 import logging
-from collections.abc import Iterator
 
 import pytest
 
@@ -12,15 +11,8 @@ from voice_agent.telemetry.logging import SHOW_PII_ENV, bind, bound, configure
 
 
 @pytest.fixture
-def stream() -> Iterator[io.StringIO]:
-    root, project = logging.getLogger(), logging.getLogger("voice_agent")
-    levels = root.level, project.level
-    stream = io.StringIO()
-    yield stream
-    for handler in [h for h in root.handlers if getattr(h, "_voice_agent", False)]:
-        root.removeHandler(handler)
-    root.setLevel(levels[0])
-    project.setLevel(levels[1])
+def stream() -> io.StringIO:
+    return io.StringIO()
 
 
 log = logging.getLogger("voice_agent.call")
