@@ -186,3 +186,15 @@ def test_a_synonym_in_the_description_names_a_choice(choose: Decide) -> None:
     service = FieldCard("service", "categorical", about, ("internet", "phone"), asked=True)
     asked = request(agent("Which?"), caller("there is no dial tone"), tools=[set_fields(service)], fields=(service,))
     assert called(choose(asked)) == [("set_fields", {"service": "phone"})]
+
+
+def test_after_a_side_question_the_whole_confirmation_is_asked_again(choose: Decide) -> None:
+    hours = {"passages": [{"title": "Hours", "text": "We are closed on Sunday."}]}
+    talk = [
+        *ran("pay", {"amount": "42.50"}, {"held": "Not executed."}),
+        agent("Thank you. I will charge $42.50 to your card. Is that right?"),
+        caller("are you closed on Sunday?"),
+        *ran("search_knowledge", {"query": "closed on Sunday"}, hours),
+    ]
+    decision = choose(request(*talk, tools=[*TOOLS, CONFIRM, DENY], confirming=True))
+    assert decision.text == "We are closed on Sunday. I will charge $42.50 to your card. Is that right?"

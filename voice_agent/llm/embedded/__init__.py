@@ -17,7 +17,16 @@ Limits, so that nobody expects more:
 * Sentence similarity is a blunt measure: it knows topics, not negation. "I do not want to cancel"
   lies near "cancel my contract". Confirmation by the framework is the remedy for what matters.
 
-The steps are pure and run on one worker thread: `policy` (what to do), `choice` (which skill or
+What helps it, beside examples under each skill:
+
+* A description that ends with a question mark is the question: ``description: How many people are there?``.
+* ``Six-digit account number`` says how long a number is: parts of it are put together, and a phone number
+  is not taken for it.
+* ``internet (wifi, connection) or phone (line, dial tone)`` names what else callers say for a choice.
+* Names tell what a text holds: ``visit_date``, ``callback_number``, ``amount`` (kept as "20.00"), ``customer_name``.
+* A reference text answers best with sentences that stand for themselves and use callers' words.
+
+The steps are pure and run on one worker thread: `policy` (what to do), `answering` (a caller who was asked something), `choice` (which skill or
 tool), `fields` (typed values, over `numbers` and `dates`), `yes_no`, `small_talk`, `answers` and
 `readings` (what to say). `minilm` is the sentence encoder, `model` the shell around it all.
 """

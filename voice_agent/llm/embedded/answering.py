@@ -48,7 +48,7 @@ def confirm(moves: Moves) -> Decision:
         return aside
     if turn.offers("cannot_help"):
         return call("cannot_help")
-    return say(f"{phrases.YES_OR_NO} {turn.last_question()}".strip())
+    return say(f"{phrases.YES_OR_NO} {turn.open_question()}".strip())
 
 
 def _as_said(value: Any) -> str:

@@ -79,7 +79,7 @@ def _answer(moves: Moves, searched: Call) -> Decision:
     if found is not None and found.support >= KNOWN and found.score >= fits:
         text = found.text
         if turn.scope.confirming:
-            return say(f"{text} {turn.last_question() or phrases.GO_AHEAD}")
+            return say(f"{text} {turn.open_question() or phrases.GO_AHEAD}")
         if (open_question := moves.own_question()) is not None:
             return say(f"{text} {open_question}")
         return say(text) if is_asked else _closing(moves, text)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from voice_agent.llm.protocol import Message, ModelRequest, Scope, ToolSpec
 
+BARE_QUESTION_WORDS = 4
+"""A question as short as this leans on the sentence before it."""
 FRAMEWORK_TOOLS = frozenset(
     [
         "start_skill",
@@ -102,6 +105,14 @@ class Turn:
     def has_called(self, name: str) -> bool:
         """Whether ``name`` was called since the caller last spoke."""
         return any(call.name == name for call in self.calls)
+
+    def open_question(self) -> str:
+        """Return the last question with what it is about: "Is that right?" alone would ask about something else."""
+        asked = self.last_question()
+        if len(asked.split()) > BARE_QUESTION_WORDS:
+            return asked
+        said = re.split(r"(?<=[.!?])\s+", self.last_said.strip())
+        return " ".join(said[-2:]) if asked else ""
 
     def last_question(self) -> str:
         """Return the last thing said that was a question, or an empty string."""
