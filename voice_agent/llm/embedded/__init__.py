@@ -26,7 +26,8 @@ What helps it, beside examples under each skill:
 * Names tell what a text holds: ``visit_date``, ``callback_number``, ``amount`` (kept as "20.00"), ``customer_name``.
 * A reference text answers best with sentences that stand for themselves and use callers' words.
 
-The steps are pure and run on one worker thread: `policy` (what to do), `answering` (a caller who was asked something), `choice` (which skill or
-tool), `fields` (typed values, over `numbers` and `dates`), `yes_no`, `small_talk`, `answers` and
-`readings` (what to say). `minilm` is the sentence encoder, `model` the shell around it all.
+The steps are pure and run on one worker thread: `policy` (what to do), `answering` (a caller who was
+asked something), `choice` (which skill or tool), `fields` (typed values, over `numbers`,
+`counted_digits` and `dates`), `yes_no`, `small_talk`, `answers` and `readings` (what to say). `minilm`
+is the sentence encoder, `model` the shell around it all.
 """
