@@ -17,7 +17,7 @@ from tests.support.virtual_time import virtual_time
 from voice_agent.call.clock import MediaClock
 from voice_agent.call.ears import Ears, Lost
 from voice_agent.call.utterance import Utterance
-from voice_agent.speech.protocols import EngineError, PoolOverloaded, Priority, Transcript, Voicing
+from voice_agent.speech.protocols import EngineError, PoolOverloaded, Priority, Transcript, Urgency, Voicing
 
 
 class _Listener:
@@ -130,6 +130,30 @@ async def test_an_invented_phrase_is_no_utterance() -> None:
     refused = Transcript("Thanks for watching!", 1.0, no_speech_probability=0.9, accepted=False)
     listener, _ = await _hear(FakeRecognizer([refused]), lambda play: play("v" * 30 + "." * 80))
     assert listener.told == [("lost", Lost.NO_WORDS)]
+
+
+class _Queueing(FakeRecognizer):
+    """Notes when the job it was given became urgent."""
+
+    risen: list[tuple[float, Priority]]
+
+    async def transcribe(self, pcm: Any, *, priority: Priority | Urgency = Priority.FINAL_TRANSCRIPT) -> Transcript:
+        assert isinstance(priority, Urgency)
+        loop = asyncio.get_running_loop()
+        priority.watch(lambda: self.risen.append((loop.time(), priority.priority)))
+        return await super().transcribe(pcm, priority=priority)
+
+
+@virtual_time
+async def test_a_guess_that_still_waits_when_the_caller_has_finished_becomes_urgent() -> None:
+    recognizer = _Queueing(["Hello there."], seconds=1.5)
+    recognizer.risen = []
+    listener, _ = await _hear(recognizer, lambda play: play("v" * 50 + "." * 120))
+    assert listener.told[-1] == ("finished", "Hello there.")
+    assert len(recognizer.calls) == 1
+    ((at, priority),) = recognizer.risen
+    assert priority is Priority.FINAL_TRANSCRIPT
+    assert at - recognizer.calls[0].at > 0.1
 
 
 class _Contrary(FakeRecognizer):

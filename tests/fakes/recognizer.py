@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from voice_agent.speech.protocols import Priority, Transcript
+from voice_agent.speech.protocols import Priority, Transcript, Urgency
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +22,11 @@ class RecognizerCall:
     @property
     def seconds(self) -> float:
         return len(self.pcm) / 16000
+
+
+def as_asked(priority: Priority | Urgency) -> Priority:
+    """The priority as it is at this instant."""
+    return priority.priority if isinstance(priority, Urgency) else priority
 
 
 @dataclass
@@ -43,9 +48,11 @@ class FakeRecognizer:
     calls: list[RecognizerCall] = field(default_factory=list)
     cancelled: int = 0
 
-    async def transcribe(self, pcm: NDArray[np.int16], *, priority: Priority = Priority.FINAL_TRANSCRIPT) -> Transcript:
+    async def transcribe(
+        self, pcm: NDArray[np.int16], *, priority: Priority | Urgency = Priority.FINAL_TRANSCRIPT
+    ) -> Transcript:
         line = self.script[min(len(self.calls), len(self.script) - 1)]
-        call = RecognizerCall(pcm, priority, asyncio.get_running_loop().time())
+        call = RecognizerCall(pcm, as_asked(priority), asyncio.get_running_loop().time())
         self.calls.append(call)
         try:
             await asyncio.sleep(self.seconds)

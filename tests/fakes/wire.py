@@ -18,9 +18,10 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from tests.fakes.recognizer import as_asked
 from voice_agent.audio.frames import FRAME_SAMPLES, SILENCE
 from voice_agent.call.wire import CallInputs, MetricsMessage, TranscriptMessage, WireMessage, WireTraits
-from voice_agent.speech.protocols import Priority, Transcript, Voicing
+from voice_agent.speech.protocols import Priority, Transcript, Urgency, Voicing
 
 FRAME_S = 0.02
 SECONDS_PER_WORD = 0.3
@@ -231,8 +232,10 @@ class ScriptedEars:
     fail: Exception | None = None
     requests: list[tuple[float, Priority, float]] = field(default_factory=list)
 
-    async def transcribe(self, pcm: NDArray[np.int16], *, priority: Priority = Priority.FINAL_TRANSCRIPT) -> Transcript:
-        self.requests.append((asyncio.get_running_loop().time(), priority, len(pcm) / 16000))
+    async def transcribe(
+        self, pcm: NDArray[np.int16], *, priority: Priority | Urgency = Priority.FINAL_TRANSCRIPT
+    ) -> Transcript:
+        self.requests.append((asyncio.get_running_loop().time(), as_asked(priority), len(pcm) / 16000))
         await asyncio.sleep(self.seconds)
         if self.fail is not None:
             raise self.fail

@@ -12,7 +12,7 @@ import pytest
 
 from voice_agent.config import PoolOptions
 from voice_agent.speech.pool import PoolClosed, SpeechPool, pool_plan
-from voice_agent.speech.protocols import EngineError, PoolOverloaded, Priority
+from voice_agent.speech.protocols import EngineError, PoolOverloaded, Priority, Urgency
 from voice_agent.telemetry.metrics import POOL_DEPTH, POOL_REFUSED, POOL_WAIT
 
 
@@ -256,3 +256,17 @@ def test_the_default_plan_runs_one_thread_per_job_and_spares_a_core_for_the_loop
 def test_a_plan_beyond_the_cores_is_cut_with_a_warning(caplog: pytest.LogCaptureFixture) -> None:
     assert pool_plan(PoolOptions(workers=4, threads_per_job=4), 8) == (4, 2)
     assert "4 workers x 4 threads exceed 8 cores" in caplog.text
+
+
+async def test_a_waiting_job_moves_forward_when_it_becomes_urgent() -> None:
+    order: list[str] = []
+    guess = Urgency(Priority.PARTIAL_TRANSCRIPT)
+    async with running_pool() as pool, asyncio.TaskGroup() as group, occupied(pool):
+        for name, priority in (("speculation", Priority.SPECULATIVE_TRANSCRIPT), ("guess", guess)):
+            group.create_task(pool.run(order.append, name, priority=priority, job="order"))
+        await until(lambda: pool.depth == 2)
+        guess.rise(Priority.FINAL_TRANSCRIPT)
+        guess.rise(Priority.WARM_UP)
+    assert guess.priority is Priority.FINAL_TRANSCRIPT
+    assert order == ["guess", "speculation"]
+    guess.rise(Priority.FIRST_AUDIO)

@@ -208,6 +208,8 @@ class Ears:
             # A speculation that the pool refused or the engine failed is tried once more, with priority.
             if self._transcriber.pending(utterance) is None:
                 self._transcriber.request(utterance, Priority.FINAL_TRANSCRIPT)
+            else:
+                self._transcriber.hurry(utterance)
         elif utterance.text:
             self.drop(utterance)
             self._listener.caller_finished(utterance, utterance.text)

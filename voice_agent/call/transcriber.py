@@ -18,7 +18,7 @@ import numpy as np
 
 from voice_agent.call.utterance import Utterance
 from voice_agent.dialogue.cancellation import CancelReason, CancelToken, TurnCancelled, race
-from voice_agent.speech.protocols import EngineError, Priority, Recognizer, Transcript
+from voice_agent.speech.protocols import EngineError, Priority, Recognizer, Transcript, Urgency
 from voice_agent.telemetry.metrics import ENGINE_FAILURES
 
 log = logging.getLogger(__name__)
@@ -28,12 +28,21 @@ CANCEL_GRACE_S = 0.2
 
 @dataclass(eq=False)
 class Recognition:
-    """One run of the recogniser on what an utterance held at ``revision``."""
+    """One run of the recogniser on what an utterance held at ``revision``.
+
+    Attributes:
+        priority: What it was asked for.
+        urgency: How urgent it is by now.
+    """
 
     utterance: Utterance
     revision: int
     priority: Priority
+    urgency: Urgency = field(init=False)
     token: CancelToken = field(default_factory=CancelToken)
+
+    def __post_init__(self) -> None:
+        self.urgency = Urgency(self.priority)
 
 
 class Transcriber:
@@ -65,6 +74,12 @@ class Transcriber:
         self._waiting.append(Recognition(utterance, utterance.revision, priority))
         self._work.set()
 
+    def hurry(self, utterance: Utterance) -> None:
+        """The caller waits for this transcript now: while it still queues, it overtakes what is only guessed at."""
+        job = self.pending(utterance)
+        if job is not None:
+            job.urgency.rise(Priority.FINAL_TRANSCRIPT)
+
     def drop(self, utterance: Utterance) -> None:
         """Nobody wants to know any more what ``utterance`` said."""
         for job in [job for job in self._waiting if job.utterance is utterance]:
@@ -93,7 +108,7 @@ class Transcriber:
         pcm = np.frombuffer(bytes(job.utterance.pcm), np.int16)
         try:
             done = await race(
-                self._recognizer.transcribe(pcm, priority=job.priority),
+                self._recognizer.transcribe(pcm, priority=job.urgency),
                 job.token,
                 name="transcription",
                 grace_s=CANCEL_GRACE_S,

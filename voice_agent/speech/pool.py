@@ -24,7 +24,7 @@ from dataclasses import dataclass, field
 from typing import Any, ParamSpec, TypeVar, cast
 
 from voice_agent.config import PoolOptions
-from voice_agent.speech.protocols import EngineError, PoolOverloaded, Priority
+from voice_agent.speech.protocols import EngineError, PoolOverloaded, Priority, Urgency
 from voice_agent.telemetry.metrics import ABANDONED_TASKS, POOL_DEPTH, POOL_REFUSED, POOL_RUN, POOL_WAIT
 
 log = logging.getLogger(__name__)
@@ -144,13 +144,14 @@ class SpeechPool:
                 self._threads.append(thread)
                 thread.start()
 
-    async def run(self, fn: Callable[..., T], *args: Any, priority: Priority, job: str) -> T:
+    async def run(self, fn: Callable[..., T], *args: Any, priority: Priority | Urgency, job: str) -> T:
         """Run ``fn(*args)`` in a worker and return its result.
 
         A cancelled await takes the job out of the queue; if it already runs, it finishes and its
         result is dropped.
 
         Args:
+            priority: An `Urgency` that rises while the job waits moves it forward in the queue.
             job: Name of the kind of work in metrics and logs, such as ``"transcribe"``.
 
         Raises:
@@ -160,12 +161,15 @@ class SpeechPool:
             Exception: Whatever ``fn`` raises, as it is.
         """
         loop = asyncio.get_running_loop()
-        urgency = (int(priority), next(self._sequence))
-        entry = _Job(urgency, job, lambda: fn(*args), loop, loop.create_future())
+        urgency = priority if isinstance(priority, Urgency) else Urgency(priority)
+        place = (int(urgency.priority), next(self._sequence))
+        entry = _Job(place, job, lambda: fn(*args), loop, loop.create_future())
         self._admit(entry)
+        forget = urgency.watch(lambda: self._move_forward(entry, urgency.priority))
         try:
             return cast(T, await entry.future)
         finally:
+            forget()
             if entry.future.cancelled():
                 self._withdraw(entry)
 
@@ -184,6 +188,15 @@ class SpeechPool:
             bisect.insort(self._waiting, entry, key=lambda waiting: waiting.urgency)
             POOL_DEPTH.set(len(self._waiting))
             self._changed.notify()
+
+    def _move_forward(self, entry: _Job, priority: Priority) -> None:
+        with self._changed:
+            if entry in self._waiting:
+                self._waiting.remove(entry)
+                # It keeps its number: among equals, who has waited longer goes first.
+                entry.urgency = (int(priority), entry.urgency[1])
+                bisect.insort(self._waiting, entry, key=lambda waiting: waiting.urgency)
+                self._changed.notify()
 
     def _withdraw(self, entry: _Job) -> None:
         with self._changed:

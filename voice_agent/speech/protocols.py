@@ -6,7 +6,7 @@ rate convert inside. Engines run in the shared pool (`voice_agent.speech.pool`),
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Protocol
@@ -30,6 +30,32 @@ class Priority(IntEnum):
     """Transcript started at a pause, before the endpoint."""
     PARTIAL_TRANSCRIPT = 4
     WARM_UP = 5
+
+
+class Urgency:
+    """A priority that may still rise while its job waits: what was a guess has become what somebody waits for.
+
+    Attributes:
+        priority: The priority as it is now.
+    """
+
+    __slots__ = ("_watchers", "priority")
+
+    def __init__(self, priority: Priority) -> None:
+        self.priority = priority
+        self._watchers: list[Callable[[], None]] = []
+
+    def rise(self, priority: Priority) -> None:
+        """Become as urgent as ``priority``; never less urgent than before."""
+        if priority < self.priority:
+            self.priority = priority
+            for watcher in tuple(self._watchers):
+                watcher()
+
+    def watch(self, callback: Callable[[], None]) -> Callable[[], None]:
+        """Call ``callback`` whenever the priority has risen. Returns the unsubscriber."""
+        self._watchers.append(callback)
+        return lambda: self._watchers.remove(callback)
 
 
 class EngineError(Exception):
@@ -91,7 +117,9 @@ class Transcript:
 class Recognizer(Protocol):
     """Speech to text for whole utterances."""
 
-    async def transcribe(self, pcm: NDArray[np.int16], *, priority: Priority = Priority.FINAL_TRANSCRIPT) -> Transcript:
+    async def transcribe(
+        self, pcm: NDArray[np.int16], *, priority: Priority | Urgency = Priority.FINAL_TRANSCRIPT
+    ) -> Transcript:
         """Transcribe one utterance, any length up to the configured bound.
 
         A cancelled await drops the job if it has not started; a running one finishes unheard.

@@ -12,7 +12,7 @@ from voice_agent.audio.frames import SAMPLE_RATE
 from voice_agent.config import SttOptions
 from voice_agent.speech.hallucination import is_credible
 from voice_agent.speech.pool import SpeechPool
-from voice_agent.speech.protocols import EngineError, Priority, Transcript
+from voice_agent.speech.protocols import EngineError, Priority, Transcript, Urgency
 from voice_agent.speech.utterance_windows import cut_at_pauses
 from voice_agent.speech.whisper_decoder import Decoded, WhisperDecoder
 
@@ -49,7 +49,9 @@ class WhisperRecognizer:
         decoder.decode(np.zeros(SAMPLE_RATE, dtype=np.int16))
         self._decoder = decoder
 
-    async def transcribe(self, pcm: NDArray[np.int16], *, priority: Priority = Priority.FINAL_TRANSCRIPT) -> Transcript:
+    async def transcribe(
+        self, pcm: NDArray[np.int16], *, priority: Priority | Urgency = Priority.FINAL_TRANSCRIPT
+    ) -> Transcript:
         """Transcribe one utterance of 16 kHz mono samples, shape (n,).
 
         An utterance longer than 24 s is cut at its pauses, and each piece is a job of its own: a
