@@ -31,6 +31,7 @@ from voice_agent.service.calls import Calls
 from voice_agent.service.engines import VOICE, Engines, build_engines
 from voice_agent.service.readiness import Readiness
 from voice_agent.service.reloading import Reloader
+from voice_agent.service.stall_watch import StallWatch
 from voice_agent.service.texts import TextConversations
 from voice_agent.service.versions import AgentVersions
 from voice_agent.store.memory import MemoryStore
@@ -106,9 +107,10 @@ class Service:
         """Keep the service going until cancelled."""
         async with self._clock, asyncio.TaskGroup() as group:
             group.create_task(self.reloader.run(), name="reloader")
-            while True:
-                await asyncio.sleep(CLOSE_IDLE_EVERY_S)
-                await self.texts.close_idle()
+            with StallWatch(self._clock):
+                while True:
+                    await asyncio.sleep(CLOSE_IDLE_EVERY_S)
+                    await self.texts.close_idle()
 
     async def drain(self, timeout_s: float) -> None:
         """Refuse new calls, end those on the line and wait for them."""

@@ -22,6 +22,7 @@ POOL_RUN = Histogram("voice_agent_speech_pool_run_seconds", "Time a speech job r
 POOL_REFUSED = Counter("voice_agent_speech_pool_refused_total", "Speech jobs refused by a full queue", ["job"])
 
 LOOP_LAG = Gauge("voice_agent_loop_lag_seconds", "Worst lateness of the 20 ms media clock in the last second")
+LOOP_STALLS = Counter("voice_agent_loop_stalls_total", "Times the event loop was held up for tenths of a second")
 FIRST_AUDIO = Histogram(
     "voice_agent_first_audio_seconds", "End of caller speech to first agent audio", buckets=_LATENCY_BUCKETS
 )
