@@ -2,22 +2,35 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from voice_agent.llm.protocol import Message, ModelEvent, ModelRequest, TextDelta, ToolCallDelta, ToolSpec
 
+_HALF = re.compile("[\ud800-\udfff]")
+
+
+def _whole(text: str) -> str:
+    """Join the halves of characters that JSON writes as two escapes; replace those that stand alone.
+
+    UTF-8 cannot carry them: one in the history would make every later request of the conversation fail.
+    """
+    if _HALF.search(text) is None:
+        return text
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
 
 def message_dict(message: Message) -> dict[str, Any]:
     """Return one message as JSON data. Caller text only ever becomes the value of ``content``."""
-    data: dict[str, Any] = {"role": message.role, "content": message.content}
+    data: dict[str, Any] = {"role": message.role, "content": _whole(message.content)}
     if message.role == "tool":
         data["tool_call_id"] = message.tool_call_id or ""
         if message.name:
             data["name"] = message.name
     if message.tool_calls:
         data["tool_calls"] = [
-            {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
+            {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": _whole(call.arguments)}}
             for call in message.tool_calls
         ]
     return data
@@ -48,6 +61,7 @@ class ChunkReader:
         self.finish_reason: str | None = None
         self.prompt_tokens: int | None = None
         self.completion_tokens: int | None = None
+        self._half = ""
 
     def read(self, chunk: Any) -> Iterator[ModelEvent]:
         """Yield the events in one chunk (an object or mapping with ``choices``)."""
@@ -59,7 +73,7 @@ class ChunkReader:
             return
         delta = _member(choices[0], "delta")
         text = _member(delta, "content")
-        if isinstance(text, str) and text:
+        if isinstance(text, str) and (text := self._join(text)):
             yield TextDelta(text)
         fragments = _member(delta, "tool_calls")
         for position, fragment in enumerate(fragments if isinstance(fragments, list) else ()):
@@ -67,6 +81,12 @@ class ChunkReader:
         reason = _member(choices[0], "finish_reason")
         if isinstance(reason, str) and reason:
             self.finish_reason = reason
+
+    def _join(self, text: str) -> str:
+        """Return ``text`` in whole characters; a first half at its end waits for the next chunk."""
+        text = self._half + text
+        self._half = text[-1:] if "\ud800" <= text[-1:] <= "\udbff" else ""
+        return _whole(text[: len(text) - len(self._half)])
 
 
 def _tool_fragment(fragment: Any, position: int) -> ToolCallDelta:
