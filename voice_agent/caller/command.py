@@ -37,7 +37,8 @@ class OrderedCommand(click.Command):
         return super().parse_args(ctx, args)
 
 
-@click.command("call", cls=OrderedCommand)
+# click keeps a command's help option, so it must be the same with and without the group around it.
+@click.command("call", cls=OrderedCommand, context_settings={"help_option_names": ["-h", "--help"]})
 @click.option("--url", default="ws://127.0.0.1:8080/ws", show_default=True, help="Address of the agent's wire.")
 @click.option("--via", type=click.Choice(["ws"]), default="ws", show_default=True, help="The wire to call by.")
 @click.option("--say", multiple=True, metavar="TEXT", help="A line the caller speaks. Repeatable, spoken in order.")
