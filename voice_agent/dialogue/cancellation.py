@@ -158,7 +158,7 @@ async def race(
     if token.is_cancelled and interruptible:
         work.close()
         token.check()
-    task = asyncio.get_running_loop().create_task(work, name=name)
+    task = asyncio.get_running_loop().create_task(_contained(work, name), name=name)
     fired = asyncio.Event()
     forget = token.on_cancel(fired.set) if interruptible else (lambda: None)
     waiter = asyncio.get_running_loop().create_task(fired.wait(), name=f"{name}.cancel")
@@ -181,6 +181,22 @@ async def race(
         token.check()
         raise WorkCancelledItself(name)
     return Finished(task.result(), late=late)
+
+
+async def _contained(work: Coroutine[Any, Any, T], name: str) -> T:
+    """Run ``work``; an attempt to end the process becomes a failure of the work.
+
+    A loop lets these two pass through a task and stops, with every call on it. Ctrl-C does not come
+    this way: the loop's runner turns it into a cancellation.
+    """
+    try:
+        return await work
+    except (SystemExit, KeyboardInterrupt) as error:
+        raise WorkExited(f"{name} tried to end the process ({type(error).__name__})") from error
+
+
+class WorkExited(Exception):
+    """Work raised `SystemExit` or `KeyboardInterrupt`: a library's ``sys.exit`` must not end every call."""
 
 
 class WorkCancelledItself(Exception):

@@ -112,7 +112,7 @@ def import_file(
         problems.append(Problem(f"{kind}.definition", str(fault), "", path, _line(fault, path)))
     except SyntaxError as fault:
         problems.append(Problem(f"{kind}.syntax", f"Not valid Python: {fault.msg}.", "", path, fault.lineno))
-    except Exception as fault:  # noqa: BLE001 - a project's module may raise anything at import
+    except (Exception, SystemExit) as fault:  # noqa: BLE001 - a project's module may raise anything at import
         message = f"Cannot be imported: {type(fault).__name__}: {fault}."
         problems.append(Problem(f"{kind}.import", message, "", path, _line(fault, path)))
     else:
