@@ -196,3 +196,40 @@ async def test_in_a_block_a_changed_value_is_asked_about_anew(tmp_path: Path) ->
     assert (await bench.says("make it seven")).messages == ["Shall I pay it?"]
     await bench.says("yes")
     assert paid(bench) == ['{"amount": 7}']
+
+
+async def test_after_a_no_and_another_skill_going_on_asks_again_and_is_not_silent(tmp_path: Path) -> None:
+    files = {
+        **BLOCK,
+        "skills/other/skill.md": "---\nname: Other\ndescription: O.\n---\n" + block("- action: utter_done"),
+    }
+    files["responses.yml"] = "responses:\n  utter_done: Done.\n"
+    script = [START, tool_call("set_fields", amount=5), NO, tool_call("start_skill", skill="other"), YES, YES]
+    bench = caller(tmp_path, files, script)
+    await bench.says("pay five")
+    await bench.says("no")
+    assert (await bench.says("the other thing")).messages == ["Done.", "Shall we go on with pay a bill?"]
+    assert (await bench.says("yes")).messages == ["Shall I pay it?"]
+    assert paid(bench) == []
+    assert (await bench.says("yes")).messages[0] == "It is paid."
+
+
+async def test_a_yes_after_which_nothing_would_be_said_is_answered_by_the_model(tmp_path: Path) -> None:
+    files = {
+        **BLOCK,
+        "skills/other/skill.md": "---\nname: Other\ndescription: O.\n---\n" + block("- action: utter_done"),
+    }
+    files["responses.yml"] = "responses:\n  utter_done: Done.\n"
+    files["skills/pay_bill/memory.yml"] = files["skills/pay_bill/memory.yml"].replace("true}", "false}", 1)
+    script = [
+        START,
+        tool_call("set_fields", amount=5),
+        "You may not pay.",
+        tool_call("start_skill", skill="other"),
+        YES,
+    ]
+    bench = caller(tmp_path, files, [*script, "It cannot be paid yet."])
+    await bench.says("pay five")
+    await bench.says("the other thing")
+    # The step that is gone back to is held, and has nothing to say by itself.
+    assert (await bench.says("yes")).messages == ["It cannot be paid yet."]

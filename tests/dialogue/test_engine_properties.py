@@ -16,8 +16,10 @@ from tests.fakes.model import ScriptedModel, tool_call
 from tests.support.dialogue_projects import Caller, caller, cancel_after, skill
 from tests.support.virtual_time import run_virtual
 from voice_agent.diagnostics import ProjectError
+from voice_agent.dialogue.blocks import ListenStep
 from voice_agent.dialogue.cancellation import CancelReason, CancelToken
 from voice_agent.dialogue.reply import SESSION_START, SILENCE, TurnStatus
+from voice_agent.llm.protocol import ToolCall
 
 # Without the phase that explains failures: it traces every line, and these examples are whole conversations.
 RELAXED = settings(
@@ -196,6 +198,46 @@ def _every_call_has_its_result(bench: Caller) -> None:
         calls = [call.id for m in request.messages for call in m.tool_calls]
         results = [m.tool_call_id for m in request.messages if m.role == "tool"]
         assert sorted(calls) == sorted(results)
+
+
+# --- nobody is left without a word -------------------------------------------------------------
+
+
+@RELAXED
+@given(blocks=graphs(), seed=st.integers(0, 2**32))
+def test_no_words_of_a_caller_are_met_with_silence_unless_a_listen_says_so(
+    tmp_path_factory: pytest.TempPathFactory, blocks: dict[str, list[dict[str, Any]]], seed: int
+) -> None:
+    dice = random.Random(seed)
+    moves: list[Any] = []
+
+    def move(request: Any) -> Any:
+        offered = {tool.name for tool in request.tools}
+        answers = [m for m in (tool_call("confirm"), tool_call("deny")) if m.name in offered]
+        fitting = [m for m in MOVES if not isinstance(m, ToolCall) or m.name in offered]
+        moves.append(dice.choice(answers if answers and dice.random() < 0.6 else fitting))
+        return moves[-1]
+
+    model = ScriptedModel(then=move, name="embedded")
+    try:
+        bench = caller(tmp_path_factory.mktemp("silence"), project(blocks), model=model)
+    except ProjectError:
+        assume(False)
+
+    async def scenario() -> None:
+        bench.model._script = [MOVES[0], MOVES[2]]
+        for text in ("work", "hm", SILENCE, "yes", "other", "no", "yes", "and now"):
+            moves.clear()
+            said = await bench.says(text)
+            if text is not SILENCE and not said.messages and not said.sink.hung_up:
+                assert moves[-1:] == [tool_call("listen")] or _waits_for_the_caller(bench)
+
+    run_virtual(scenario())
+
+
+def _waits_for_the_caller(bench: Caller) -> bool:
+    top = bench.conversation.state.top
+    return top is not None and top.cursor is not None and isinstance(top.cursor.step, ListenStep)
 
 
 # --- cancelled at any instant ------------------------------------------------------------------

@@ -122,6 +122,83 @@ async def test_a_skills_public_memory_is_cleared_when_it_starts_again_not_before
     assert (await bench.says("another pizza")).messages == ["Which size?"]
 
 
+PAY = {
+    **FILES,
+    "skills/pay/skill.md": skill(
+        block("- call: '@skill.identify'\n- collect: amount\n  utterance: utter_ask_amount\n- action: utter_paid"),
+        name="Bill payment",
+    ),
+    "skills/pay/memory.yml": "schema:\n  private:\n    amount: {type: int}\n",
+    "skills/pay/responses.yml": "responses:\n  utter_ask_amount: How much?\n  utter_paid: Paid.\n",
+    "skills/identify/skill.md": skill(block("- collect: number\n  utterance: utter_ask_number"), name="Identification"),
+    "skills/identify/memory.yml": "schema:\n  private:\n    number: {type: text}\n",
+    "skills/identify/responses.yml": "responses:\n  utter_ask_number: What is your number?\n",
+}
+
+
+async def test_a_called_skill_is_offered_again_by_the_name_of_what_the_caller_came_for(tmp_path: Path) -> None:
+    script = [start("pay"), LISTEN, start("hours"), tool_call("cannot_help"), tool_call("confirm")]
+    bench = caller(tmp_path, PAY, script)
+    assert (await bench.says("pay")).messages == ["What is your number?"]
+    said = await bench.says("when do you open?")
+    assert said.messages == ["We open at nine.", "Shall we go on with bill payment?"]
+    assert (await bench.says("mumble")).messages[1] == "Shall we go on with bill payment?"
+    assert (await bench.says("yes")).messages == ["What is your number?"]
+
+
+async def test_declining_to_resume_a_called_skill_drops_what_called_it_as_well(tmp_path: Path) -> None:
+    script = [start("pay"), LISTEN, start("hours"), tool_call("deny"), "At nine, as I said."]
+    bench = caller(tmp_path, PAY, script)
+    await bench.says("pay")
+    await bench.says("when do you open?")
+    assert (await bench.says("no")).sink.responses == ["utter_resume_declined"]
+    assert bench.stack == []
+    assert [e["skill"] for e in bench.events("skill_cancelled")] == ["identify", "pay"]
+    assert (await bench.says("when was that?")).messages == ["At nine, as I said."]
+
+
+async def test_a_called_skill_that_is_cancelled_takes_its_caller_along_and_one_question_is_asked(
+    tmp_path: Path,
+) -> None:
+    bench = caller(tmp_path, PAY, [start("pay"), LISTEN, tool_call("cancel_skill")])
+    await bench.says("pay")
+    assert (await bench.says("never mind")).sink.responses == ["utter_skill_cancelled"]
+    assert bench.stack == []
+
+
+async def test_prose_stays_when_the_skill_it_called_is_cancelled(tmp_path: Path) -> None:
+    bench = caller(tmp_path, FILES, [start("chat"), "Hungry?", start("order"), LISTEN, tool_call("cancel_skill")])
+    await bench.says("chat")
+    await bench.says("yes")
+    assert (await bench.says("no pizza")).sink.responses == ["utter_skill_cancelled"]
+    assert bench.stack == ["chat"]
+
+
+async def test_a_caller_who_was_just_asked_something_is_not_asked_what_else_they_want(tmp_path: Path) -> None:
+    files = {**FILES, "responses.yml": "responses:\n  utter_hours: We open at nine. Shall I send you the way?\n"}
+    files["responses.yml"] += "  utter_ask_size: Which size?\n  utter_ordered: Ordered.\n"
+    bench = caller(tmp_path, files, [start("hours")])
+    assert (await bench.says("when do you open?")).messages == ["We open at nine. Shall I send you the way?"]
+
+
+async def test_what_waits_for_a_called_skill_is_not_started_anew_over_it(tmp_path: Path) -> None:
+    bench = caller(tmp_path, PAY, [start("pay"), LISTEN, start("pay"), "As I said."])
+    await bench.says("pay")
+    await bench.says("I want to pay!")
+    assert bench.stack == ["pay", "identify"]
+    assert "no skill 'pay' to start now" in bench.model.requests[-1].messages[-1].content
+
+
+async def test_a_skill_that_is_raised_brings_what_it_called_along(tmp_path: Path) -> None:
+    script = [start("pay"), LISTEN, start("order"), LISTEN, start("pay"), LISTEN, tool_call("set_fields", number="12")]
+    bench = caller(tmp_path, PAY, script)
+    await bench.says("pay")
+    await bench.says("a pizza")
+    assert (await bench.says("no, pay")).messages == ["What is your number?"]
+    assert bench.stack == ["order", "pay", "identify"]
+    assert (await bench.says("one two")).messages == ["How much?"]
+
+
 async def test_small_talk_needs_no_skill(tmp_path: Path) -> None:
     bench = caller(tmp_path, FILES, ["Fine, thanks. How can I help?"])
     assert (await bench.says("how are you?")).messages == ["Fine, thanks. How can I help?"]

@@ -60,6 +60,7 @@ class CallRunner:
                 if call.id not in answered:
                     self._answer(turn, call, _error("Not executed."))
         if after is After.GO_ON and [call.name for call in calls] == [ft.LISTEN] and not reply.text.strip():
+            turn.silent = True
             return After.WAIT
         return after
 

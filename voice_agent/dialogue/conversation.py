@@ -11,6 +11,7 @@ from typing import Any
 from voice_agent.dialogue.cancellation import CancelReason, CancelToken, TurnCancelled, race
 from voice_agent.dialogue.core import Core
 from voice_agent.dialogue.events import ENVELOPE, Clock, Listener
+from voice_agent.dialogue.expectation import expected_answer
 from voice_agent.dialogue.hook_runner import HookFailed
 from voice_agent.dialogue.hooks import IncomingMessagePayload, Point, TurnFinishedPayload, TurnStartedPayload
 from voice_agent.dialogue.journal import Journal
@@ -19,7 +20,7 @@ from voice_agent.dialogue.model_call import CallListener
 from voice_agent.dialogue.prompt_sections import Prompt
 from voice_agent.dialogue.reply import SESSION_START as START_INTENT
 from voice_agent.dialogue.reply import SILENCE as SILENCE_INTENT
-from voice_agent.dialogue.reply import HeardReply, InputKind, ReplySink, TurnResult, TurnStatus, UserInput
+from voice_agent.dialogue.reply import ExpectedAnswer, HeardReply, InputKind, ReplySink, TurnResult, TurnStatus, UserInput
 from voice_agent.dialogue.sessions import Sessions
 from voice_agent.dialogue.state import DialogueState
 from voice_agent.dialogue.turn import ReplyWriter, Turn, unheard_turn
@@ -50,6 +51,11 @@ class LiveConversation:
     @property
     def id(self) -> str:
         return self._core.events.conversation_id
+
+    @property
+    def expected(self) -> ExpectedAnswer | None:
+        """What would answer the open question; see the Protocol."""
+        return expected_answer(self._core.state)
 
     @property
     def events(self) -> Sequence[dict[str, Any]]:

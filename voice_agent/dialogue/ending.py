@@ -63,6 +63,6 @@ class Ending:
             self._clear("the caller went on")
 
     def _clear(self, reason: str) -> None:
-        for frame in list(self._core.state.stack):
-            self._router.drop(frame, reason="hangup")
+        while (top := self._core.state.top) is not None:
+            self._router.drop(top, reason="hangup")
         self._router.drop_question(reason)

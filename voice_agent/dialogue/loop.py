@@ -12,7 +12,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 
-from voice_agent.dialogue.blocks import CollectStep, InstructionsStep
+from voice_agent.dialogue.blocks import CollectStep, InstructionsStep, ListenStep
 from voice_agent.dialogue.calls import After, CallRunner
 from voice_agent.dialogue.cancellation import TurnCancelled
 from voice_agent.dialogue.core import Core
@@ -85,7 +85,7 @@ class RuntimeLoop:
     async def _run(self, turn: Turn) -> None:
         while True:
             following = await self._steps.advance(turn)
-            if following in (Next.WAIT, Next.ENDED):
+            if following is Next.ENDED or (following is Next.WAIT and not self._must_speak(turn)):
                 return
             if turn.model_calls >= self._core.agent.max_model_iterations:
                 log.warning("turn %s used all of its %d model calls", turn.id, turn.model_calls)
@@ -95,6 +95,18 @@ class RuntimeLoop:
                 await self._fill(turn)
             elif await self._think(turn):
                 return
+
+    def _must_speak(self, turn: Turn) -> bool:
+        """Return whether the model has to say something before the turn may wait.
+
+        A caller who hears nothing cannot know that they were understood. Blocks that listen may.
+        """
+        top = self._core.state.top
+        listens = top is not None and top.cursor is not None and isinstance(top.cursor.step, ListenStep)
+        if not turn.is_owed_words or listens:
+            return False
+        turn.answer_due = True
+        return True
 
     def preview(self, turn: Turn, *, fill: bool = False) -> Prompt:
         """Return the prompt of the next model call of ``turn``; changes nothing."""
@@ -127,7 +139,7 @@ class RuntimeLoop:
             await self._ask(turn, fill=True)
         except (ModelError, RetryModel) as fault:
             log.warning("the fields of a new skill were not filled: %s", fault)
-        turn.answer_due = due
+        turn.answer_due, turn.silent = due, False
         del turn.scratch[before:]
 
     async def _think(self, turn: Turn) -> bool:
@@ -140,8 +152,10 @@ class RuntimeLoop:
             log.warning("turn %s: the model repeats the same call", turn.id)
             self._give_up(turn)
             return True
-        if after in (After.WAIT, After.ENDED):
+        if after is After.ENDED:
             return True
+        if after is After.WAIT:
+            return not self._must_speak(turn)
         if reply.calls:
             return False
         if reply.is_empty:

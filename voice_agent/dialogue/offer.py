@@ -44,16 +44,14 @@ class Offer:
 
 
 def routable(project: Project, state: DialogueState) -> dict[str, Skill]:
-    """Return the skills that may be started now: on the menu or named by the active prose, gate open, not on top."""
+    """Return the skills that may be started now: on the menu or named by the active prose, gate open, not at work."""
     top = state.top
     named = mentions(top.skill.prose)["skill"] if top is not None and not top.cursors else set()
     candidates = [s for s in project.skills.values() if s.menu or s.id in named]
     read = state.memory.read
-    return {
-        s.id: s
-        for s in candidates
-        if (top is None or s.id != top.skill.id) and (s.requires is None or s.requires.holds(read))
-    }
+    waiting = set() if top is None else {frame.skill.id for frame in state.callers(top)} - named
+    at_work = waiting if top is None else waiting | {top.skill.id}
+    return {s.id: s for s in candidates if s.id not in at_work and (s.requires is None or s.requires.holds(read))}
 
 
 def fillable(state: DialogueState) -> tuple[dict[str, Field], Field | None]:

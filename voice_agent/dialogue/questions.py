@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from voice_agent.dialogue.core import Core
 from voice_agent.dialogue.events import to_json
-from voice_agent.dialogue.routing import Router, spoken_name
+from voice_agent.dialogue.routing import Router
 from voice_agent.dialogue.state import Frame, PendingCall, ResumeOffer
 from voice_agent.dialogue.stepper import done
 from voice_agent.dialogue.steps import StepRunner, call_in_words
@@ -19,7 +19,7 @@ class Questions:
         """Ask the open question once more."""
         question, top = self._core.state.question, self._core.state.top
         if isinstance(question, ResumeOffer) and top is not None:
-            self._core.say(turn, "utter_resume_offer", top.skill.id, {"skill_name": spoken_name(top.skill)})
+            self._router.say_resume_offer(turn, top)
         elif isinstance(question, PendingCall) and top is not None:
             confirmation = top.skill.constraint(question.tool).confirmation
             ask = confirmation.ask if confirmation else None

@@ -114,9 +114,10 @@ class _Replayer:
         self._state.question = None
         self._state.memory.begin(skill.id)
         top = self._state.top
-        # Called by a step, it gives control back there.
+        # Called by a step, it gives control back there. Older records do not say so.
         step = top.cursor.step if top is not None and top.cursor is not None else None
-        returns = skill.lifecycle or (isinstance(step, CallStep) and step.target.id == skill.id)
+        called = isinstance(step, CallStep) and step.target.id == skill.id
+        returns = bool(payload.get("returns", skill.lifecycle or called))
         self._state.stack.append(Frame(skill, self._state.activations, returns, fresh=False))
 
     def _ended(self, event: Mapping[str, Any], payload: Payload) -> None:
@@ -127,7 +128,7 @@ class _Replayer:
         self._state.memory.end(frame.skill.id)
         self._state.question = None
         top = self._state.top
-        called = frame.returns and not frame.skill.lifecycle
+        called = frame.returns and not frame.skill.lifecycle and payload.get("reason") != "link"
         if called and top is not None and top.cursor is not None and isinstance(top.cursor.step, CallStep):
             self._pass(top.cursor)
 
@@ -140,11 +141,12 @@ class _Replayer:
         frame = self._frame(payload)
         if frame is None:
             return
-        self._state.stack.remove(frame)
-        self._state.stack.append(frame)
-        frame.interrupted, self._state.question = False, None
-        if frame.cursor is not None:
-            frame.cursor.since = None
+        self._state.raise_to_top(frame)
+        self._state.question = None
+        for each in self._state.joined(frame):
+            each.interrupted = False
+            if each.cursor is not None:
+                each.cursor.since = None
 
     # --- blocks --------------------------------------------------------------------------------
 

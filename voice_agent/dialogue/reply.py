@@ -109,11 +109,31 @@ class TurnResult:
     """Loop-time instants for the timeline: ``model_request``, ``first_token``, ``first_text``."""
 
 
+@dataclass(frozen=True, slots=True)
+class ExpectedAnswer:
+    """What would answer the question that the caller was asked last.
+
+    Attributes:
+        kind: ``digits`` are said one by one (an account number), a ``number`` is a quantity.
+        length: How many digits, where the project says so.
+        choices: What may be chosen from, as declared.
+    """
+
+    kind: Literal["digits", "number", "date", "yes_no", "choice", "text"]
+    length: int | None = None
+    choices: tuple[str, ...] = ()
+
+
 class Conversation(Protocol):
     """The dialogue as a call sees it. One turn at a time; a call never runs two in parallel."""
 
     @property
     def id(self) -> str: ...
+
+    @property
+    def expected(self) -> ExpectedAnswer | None:
+        """What would answer the open question; None while none of a known kind is open. Cheap: read at each pause."""
+        ...
 
     def line(self, name: str) -> str:
         """Return the configured wording of one of the service's own lines, such as ``utter_could_not_hear``."""

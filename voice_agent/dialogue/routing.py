@@ -39,14 +39,14 @@ class Router:
             return
         if below is not None and returns:
             raise RoutingRefused(f"{skill.id} is already waiting for this to finish.")
+        if below is not None and state.top in state.joined(below):
+            # What it called is at work for it.
+            return
         self.drop_question("another skill was started")
         if below is not None:
             self._interrupt_top(returns)
-            state.stack.remove(below)
-            state.stack.append(below)
-            below.interrupted = False
-            self._core.events.append("skill_resumed", {"skill": skill.id})
-            self._ask_again(below)
+            state.raise_to_top(below)
+            self._resumed(below)
             return
         if len(state.stack) >= MAX_DEPTH and not skill.lifecycle:
             raise RoutingRefused(f"No more than {MAX_DEPTH} skills can be open at once.")
@@ -57,7 +57,7 @@ class Router:
             frame.cursors.append(Cursor(skill.entry))
         state.memory.begin(skill.id)
         state.stack.append(frame)
-        self._core.events.append("skill_activated", {"skill": skill.id})
+        self._core.events.append("skill_activated", {"skill": skill.id, "returns": returns})
         if skill.entry is not None:
             self._core.events.append("ordered_block_started", {"skill": skill.id, "block": skill.entry.id})
         for trigger in skill.triggers:
@@ -97,6 +97,10 @@ class Router:
         if cursor is not None and isinstance(cursor.step, CallStep):
             done(cursor, self._core.state.memory.read, turn.budget)
 
+    def came_back(self, turn: Turn, ended: Frame) -> None:
+        """``ended`` is gone and nothing took its place: what lies below goes on."""
+        self._resume(turn, ended, ask_for_more=False)
+
     def finish(self, turn: Turn, frame: Frame) -> None:
         """``frame`` has done its work: pop it and go on with what lies below."""
         self._core.events.append("skill_completed", {"skill": frame.skill.id})
@@ -104,14 +108,31 @@ class Router:
         self._resume(turn, frame, ask_for_more=True)
 
     def cancel(self, turn: Turn, frame: Frame, *, reason: str) -> None:
-        """The caller, or a fault, has ended ``frame`` before its time."""
-        self._core.events.append("skill_cancelled", {"skill": frame.skill.id, "reason": reason})
-        self._remove(frame)
+        """The caller has ended ``frame`` before its time.
+
+        A block that called it ends with it: to the caller they are one thing. Prose that called it has
+        a model to see that it was cancelled.
+        """
+        ended = [frame]
+        for below in self._core.state.callers(frame):
+            if not below.cursors:
+                break
+            ended.append(below)
+        for each in ended:
+            self._end(each, reason)
         self.drop_question("the skill was cancelled")
-        self._resume(turn, frame, ask_for_more=False)
+        self._resume(turn, ended[-1], ask_for_more=False)
 
     def drop(self, frame: Frame, *, reason: str) -> None:
-        """End ``frame`` and say or resume nothing."""
+        """End ``frame`` and what waits for it, and say or resume nothing."""
+        for each in [frame, *self._core.state.callers(frame)]:
+            self._end(each, reason)
+
+    def hand_over(self, frame: Frame) -> None:
+        """End ``frame`` alone: whoever waits for it waits for what takes its place."""
+        self._end(frame, "link")
+
+    def _end(self, frame: Frame, reason: str) -> None:
         self._core.events.append("skill_cancelled", {"skill": frame.skill.id, "reason": reason})
         self._remove(frame)
 
@@ -123,8 +144,9 @@ class Router:
         state = self._core.state
         top = state.top
         if top is None:
-            # A caller who is still owed an answer is not asked what else they want.
-            if ask_for_more and not ended.skill.lifecycle and turn.considered and state.farewell is None:
+            # A caller who is still owed an answer, or has just been asked something, is not asked what else they want.
+            free = turn.considered and not turn.reply.is_question and state.farewell is None
+            if ask_for_more and free and not ended.skill.lifecycle:
                 self.start(turn, self._core.project.skills[COMPLETED])
         elif ended.returns and not ended.skill.lifecycle:
             self._after_call(turn, top)
@@ -138,20 +160,26 @@ class Router:
         top = self._core.state.top
         if top is None or not top.interrupted:
             return False
-        self._core.say(turn, "utter_resume_offer", top.skill.id, {"skill_name": spoken_name(top.skill)})
+        self.say_resume_offer(turn, top)
         self._core.state.question = ResumeOffer(top.skill.id, turn.number)
         turn.answer_due = False
         return True
 
-    def resume_accepted(self, frame: Frame) -> None:
-        frame.interrupted = False
-        self._core.events.append("skill_resumed", {"skill": frame.skill.id})
-        self._ask_again(frame)
+    def say_resume_offer(self, turn: Turn, frame: Frame) -> None:
+        """Ask about ``frame`` by the name of what the caller came for: the skill that called it, if one did."""
+        skill = [frame, *self._core.state.callers(frame)][-1].skill
+        self._core.say(turn, "utter_resume_offer", skill.id, {"skill_name": spoken_name(skill)})
 
-    def _ask_again(self, frame: Frame) -> None:
-        """The caller has been away: the current question is asked anew."""
-        if frame.cursor is not None:
-            frame.cursor.since = None
+    def resume_accepted(self, frame: Frame) -> None:
+        self._resumed(frame)
+
+    def _resumed(self, frame: Frame) -> None:
+        """The caller is back at ``frame``: what it was waiting for is asked anew, and a no of then is no no of now."""
+        for each in self._core.state.joined(frame):
+            each.interrupted = False
+            if each.cursor is not None:
+                each.cursor.since, each.cursor.declined = None, False
+        self._core.events.append("skill_resumed", {"skill": frame.skill.id})
 
     def drop_question(self, why: str) -> None:
         """Forget an open question; a held call is never executed later."""

@@ -107,6 +107,28 @@ class DialogueState:
     def frame_of(self, skill_id: str) -> Frame | None:
         return next((f for f in self.stack if f.skill.id == skill_id), None)
 
+    def callers(self, frame: Frame) -> list[Frame]:
+        """Return the frames that wait for ``frame`` to come back to them, the nearest first."""
+        found: list[Frame] = []
+        index = self.stack.index(frame)
+        while index > 0 and self.stack[index].returns and not self.stack[index].skill.lifecycle:
+            index -= 1
+            found.append(self.stack[index])
+        return found
+
+    def joined(self, frame: Frame) -> list[Frame]:
+        """Return ``frame`` with those that wait for it and those it waits for, in the order of the stack."""
+        return next(
+            group
+            for group in ([*reversed(self.callers(top)), top] for top in reversed(self.stack))
+            if any(member is frame for member in group)
+        )
+
+    def raise_to_top(self, frame: Frame) -> None:
+        """Put ``frame`` on top with all that it is joined to: who called stays below who was called."""
+        group = self.joined(frame)
+        self.stack[:] = [other for other in self.stack if not any(other is member for member in group)] + group
+
     def clear(self) -> None:
         """A session is over: nothing of it is kept here."""
         self.stack.clear()
@@ -183,15 +205,20 @@ def restore(state: DialogueState, data: Mapping[str, Any], project: Project) -> 
         k: datetime.fromisoformat(raw[k]) if raw[k] else None for k in ("last_activity", "started_at", "dropped_at")
     }
     state.session = Session(raw["id"], user_turns=raw["user_turns"], **moments)
+    gap = False
     for item in data["stack"]:
         skill = project.skills.get(item["skill"])
         cursors = None if skill is None else _cursors(skill, item["cursors"])
         if skill is None or cursors is None:
             lost.append(item["skill"])
+            gap = True
             continue
         fired, runs = set(item["fired"]), dict(item.get("runs", {}))
-        frame = Frame(skill, item["activation"], item["returns"], cursors, fired, item["interrupted"], False, runs)
+        # Who called it may be what was left out; then there is nothing to come back to.
+        returns = item["returns"] and (skill.lifecycle or not gap)
+        frame = Frame(skill, item["activation"], returns, cursors, fired, item["interrupted"], False, runs)
         state.stack.append(frame)
+        gap = False
     question = data["question"]
     if question is not None and "tool" in question and state.frame_of(question["skill"]) is not None:
         state.question = PendingCall(**question)

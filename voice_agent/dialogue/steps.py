@@ -197,11 +197,12 @@ class StepRunner:
             frame.cursors.pop()
             self._router.enter(frame, block)
             return
-        self._router.drop(frame, reason="link")
+        self._router.hand_over(frame)
         try:
             self._enter(turn, frame, step.target, returns=frame.returns)
         except RoutingRefused as fault:
             log.error("step %s of %s cannot go to %s: %s", step.id, frame.skill.id, step.target.id, fault)
+            self._router.came_back(turn, frame)
 
     def _enter(self, turn: Turn, frame: Frame, target: Target, *, returns: bool) -> None:
         block = frame.skill.blocks.get(target.id) if target.kind == "block" else None

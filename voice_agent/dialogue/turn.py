@@ -140,6 +140,7 @@ class Turn:
         considered: The caller's words have been used: by a model call, or by a listen step that
             waited for them. Until then, wording that a block says on its own answers nothing.
         fill_due: A skill was started by what the caller said, and may find field values in it.
+        silent: The model chose to say nothing: it called `listen` and nothing else.
         searched: `search_knowledge` has run in this turn.
         prepared: Tools that steps of this turn have run, as messages; they stand before the caller's words.
         scratch: Messages of this turn for the prompt, after the caller's words.
@@ -155,6 +156,7 @@ class Turn:
     answer_due: bool = False
     considered: bool = False
     fill_due: bool = False
+    silent: bool = False
     searched: bool = False
     prepared: list[Message] = field(default_factory=list)
     scratch: list[Message] = field(default_factory=list)
@@ -171,6 +173,11 @@ class Turn:
     def utterance(self) -> str:
         """The caller's words; empty for a shell's own message."""
         return "" if self.user.kind is InputKind.INTENT else self.user.text
+
+    @property
+    def is_owed_words(self) -> bool:
+        """The caller has spoken and nothing has been said to it, nor decided that nothing is to be."""
+        return bool(self.utterance) and not self.reply.said and not self.silent
 
     def note_tool(self, name: str, arguments: str, result: str) -> None:
         """Let the model see, beside the caller's words, a tool that a step of this turn has run."""
