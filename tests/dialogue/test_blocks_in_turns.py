@@ -141,6 +141,27 @@ async def test_wording_after_a_successful_tool_is_said(tmp_path: Path) -> None:
     assert offered.description == "Only for sizes."
 
 
+@pytest.mark.parametrize(("result", "said"), [("{'ok': False}", []), ("{'ok': True}", ["Two."]), ("{}", ["Two."])])
+@pytest.mark.parametrize("held", [False, True])
+async def test_wording_after_success_is_not_said_when_the_result_says_that_nothing_was_achieved(
+    tmp_path: Path, result: str, said: list[str], held: bool
+) -> None:
+    confirmation = "{enabled: true, utter_for_confirmation: utter_three}"
+    constraint = (
+        f"{{requires_confirmation: {confirmation}, on_success: utter_two}}" if held else "{on_success: utter_two}"
+    )
+    files = one(block("- execute_tool: fetch\n  args: {size: 1}\n- action: utter_one"))
+    files["skills/a/skill.md"] = files["skills/a/skill.md"].replace(
+        "---\n:::", f"tool_constraints: [{{fetch: {constraint}}}]\n---\n:::"
+    )
+    files["skills/a/tools.py"] = TOOLS.replace("[size, colour, owner]", result)
+    bench = caller(tmp_path, files, [START, tool_call("confirm")])
+    heard = (await bench.says("go")).messages
+    if held:
+        heard = (await bench.says("yes")).messages
+    assert heard[:-1] == [*said, "One."]
+
+
 async def test_a_skills_own_references_are_searched_while_it_is_active(tmp_path: Path) -> None:
     more = {"skills/a/references/sizes.md": "# Sizes\n\nWe have three sizes.\n"}
     script = [START, tool_call("search_knowledge", query="sizes"), "Three."]

@@ -37,7 +37,7 @@ FILES: Mapping[str, str] = {
     "memory.yml": "reference: {type: text}\ncaller: {type: text, seed: true}\n",
     "responses.yml": (
         "responses:\n  utter_greet: Welcome to the booking line.\n  utter_ask_day: Which day suits you?\n"
-        "  utter_booked: Your reference is {reference}. Is there anything else you would like to know today?\n"
+        "  utter_booked: Your reference is {reference}. You may change the day until the evening before it.\n"
     ),
     "skills/default_session_start/skill.md": skill(
         block("- id: greet\n  action: utter_greet"), routing="{engine_managed: true}"

@@ -114,7 +114,7 @@ def _constraint() -> Schema:
         {
             "requires": _about("The tool is offered and runs only while this holds.", _CONDITION),
             "requires_confirmation": {"anyOf": [{"type": "boolean"}, confirmation]},
-            "on_success": _about("Response that is said when the tool has run.", _RESPONSE),
+            "on_success": _about("Response said after the tool has run, unless its result has `ok: false`.", _RESPONSE),
             "description": _about("Replaces the tool's description.", _TEXT),
             "interruptible": _about("false: the tool finishes when the caller barges in.", _FLAG),
             "uninterruptible": _about("The opposite of interruptible.", _FLAG),

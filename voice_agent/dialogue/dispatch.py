@@ -36,6 +36,12 @@ class Outcome:
     success: bool
     json: str
 
+    @property
+    def achieved(self) -> bool:
+        """It ran and did what it is for: an expected failure is data with ``ok`` false."""
+        result = json.loads(self.json) if self.success else None
+        return self.success and not (isinstance(result, dict) and result.get("ok") is False)
+
 
 @dataclass(frozen=True, slots=True)
 class Limits:

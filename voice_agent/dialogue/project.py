@@ -34,7 +34,11 @@ class Confirmation:
 
 @dataclass(frozen=True, slots=True)
 class Constraint:
-    """What ``tool_constraints`` says of one tool."""
+    """What ``tool_constraints`` says of one tool.
+
+    Attributes:
+        on_success: Response said after a run, unless the result is data with ``ok`` false.
+    """
 
     requires: Condition | None = None
     confirmation: Confirmation | None = None

@@ -253,7 +253,7 @@ class StepRunner:
     async def run_tool(
         self, turn: Turn, frame: Frame, tool: Tool, arguments: dict[str, Any], *, step: str | None
     ) -> Outcome:
-        """Run a tool whose gates are open, and say its ``on_success``.
+        """Run a tool whose gates are open, and say its ``on_success`` if it did what it is for.
 
         Raises:
             TurnCancelled: It was cut off and may run again.
@@ -273,7 +273,7 @@ class StepRunner:
         if outcome.success:
             frame.runs[name] = frame.runs.get(name, 0) + 1
         on_success = frame.skill.constraint(tool.name).on_success
-        if outcome.success and on_success is not None:
+        if on_success is not None and outcome.achieved:
             self._core.say(turn, on_success, frame.skill.id)
         return outcome
 
