@@ -1,0 +1,189 @@
+"""Plays a script against a real call in virtual time, and checks what must hold whatever the script says."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import weakref
+from dataclasses import dataclass
+from typing import Any
+
+from tests.interactions.agent import ScriptAgent, divided
+from tests.interactions.audible import FALLBACK, MarkedVoice, Sounding, soundings, stretches
+from tests.interactions.far_end import ScriptDetector, ScriptEars, ScriptWire
+from tests.interactions.script import Script
+from tests.support.calls import OPTIONS
+from tests.support.virtual_time import VirtualLoop
+from voice_agent.call.call import Call, CallOutcome
+from voice_agent.call.clock import MediaClock
+from voice_agent.call.wire import MetricsMessage, TranscriptMessage
+from voice_agent.config import TurnTaking
+
+
+@dataclass
+class Played:
+    """What came of a script."""
+
+    agent: ScriptAgent
+    wire: ScriptWire
+    voice: MarkedVoice
+    ears: ScriptEars
+    outcome: CallOutcome
+    sounded: list[Sounding]
+
+    @property
+    def audible(self) -> list[str]:
+        return stretches(self.sounded, self.voice.words)
+
+    @property
+    def client(self) -> list[dict[str, str]]:
+        """Words the client was told for good: the caller's, the agent's as they were said, and as they were heard."""
+        told: list[dict[str, str]] = []
+        for _, message in self.wire.messages:
+            if isinstance(message, TranscriptMessage) and message.final:
+                if message.heard is None:
+                    told.append({message.role: message.text.strip()})
+                else:
+                    told.append({"heard": divided(message.heard, message.text[len(message.heard) :])})
+        return told
+
+    @property
+    def timelines(self) -> list[dict[str, float | None]]:
+        return [dict(m.timeline) for _, m in self.wire.messages if isinstance(m, MetricsMessage)]
+
+
+class ScriptLoop(VirtualLoop):
+    """A virtual loop that jumps without a system call. A script has no files and no threads."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        jumping = self._jumping
+
+        def select(timeout: float | None = None) -> list[Any]:
+            if timeout is None:
+                raise RuntimeError("deadlock: no task is ready and no timer is set")
+            jumping.now += max(timeout, 0.0)
+            return []
+
+        jumping.select = select  # type: ignore[method-assign]
+
+
+def play(script: Script, *, hang_up_at: float | None = None) -> Played:
+    """Play a script to the end of its call.
+
+    Raises:
+        AssertionError: Something does not hold that must hold for every call.
+    """
+    # What was there before cannot belong to the call: the collector need not look at it to find the call gone.
+    gc.freeze()
+    try:
+        with asyncio.Runner(loop_factory=ScriptLoop) as runner:
+            return runner.run(_play(script, hang_up_at))
+    finally:
+        gc.unfreeze()
+
+
+async def _play(script: Script, hang_up_at: float | None) -> Played:
+    before = asyncio.all_tasks()
+    agent = ScriptAgent(script)
+    line = script.line if hang_up_at is None else script.line.model_copy(update={"seconds": hang_up_at})
+    options = TurnTaking.model_validate({**OPTIONS.model_dump(), **script.options})
+    async with MediaClock() as clock:
+        voice = MarkedVoice(script.voice, lambda: agent.settled)
+        wire = ScriptWire(line, script.caller, clock, agent.entries, voice.words)
+        ears = ScriptEars(wire, script.ears)
+        call = Call(
+            call_id="call",
+            conversation=agent,
+            wire=wire,
+            voice=voice,
+            recognizer=ears,
+            detector=ScriptDetector(),
+            options=options,
+            clock=clock,
+            resumed=line.resumed,
+            strict=True,
+        )
+        outcome = await call.run()
+        reference = weakref.ref(call)
+        del call
+        assert clock.subscribers == 0, "the call is still on the clock"
+    played = Played(agent, wire, voice, ears, outcome, soundings(wire.frames))
+    assert outcome.reason != "internal_error", "the call failed"
+    assert hang_up_at is not None or not wire.acts_left, f"the caller never came to {wire.acts_left}"
+    assert asyncio.all_tasks() == before, "tasks were left behind"
+    gc.collect()
+    assert reference() is None, "the ended call is still referenced"
+    _check(played)
+    return played
+
+
+def _check(played: Played) -> None:
+    agent, wire = played.agent, played.wire
+    assert agent.parallel <= 1, "two turns ran at once"
+    assert len(agent.closed) == 1, "the conversation must be closed exactly once"
+    assert not played.voice.open, "a synthesis was left open"
+    assert len(wire.hung_up) == 1, "the wire must be hung up exactly once"
+    kinds = [kind for kind, _ in agent.log]
+    assert kinds[-1] == "close", "something happened after the end"
+    turns = [k for k in kinds if k in ("turn", "heard")]
+    assert turns == ["turn", "heard"] * (len(turns) // 2), f"each turn is committed before the next one: {turns}"
+    _check_heard(played)
+    _check_stale(played)
+    _check_client(played)
+
+
+def _check_heard(played: Played) -> None:
+    """What the conversation remembers is what sounded, within one word."""
+    replies: list[tuple[str, str]] = []
+    for kind, data in played.agent.log:
+        if kind == "heard":
+            heard, bar, unheard = data.partition("| ")
+            replies.append((heard, unheard if bar else ""))
+        elif kind == "line":
+            replies.append((data.partition(": ")[2], "?"))
+    for turn, (heard, unheard) in enumerate(replies):
+        numbers = sorted({s.number for s in played.sounded if played.voice.words[s.number].turn == turn})
+        sounded = [w.text for w in (played.voice.words[n] for n in numbers) if w.text != FALLBACK]
+        words = heard.split()
+        shorter = min(len(words), len(sounded))
+        assert words[:shorter] == sounded[:shorter], f"heard {words}, sounded {sounded}"
+        assert abs(len(words) - len(sounded)) <= 1, f"heard {words}, sounded {sounded}"
+        if not unheard:
+            assert words == sounded, f"all was heard, but only {sounded} sounded"
+
+
+def _check_stale(played: Played) -> None:
+    """Nothing of a reply sounds once a later one has sounded."""
+    turns = [played.voice.words[s.number].turn for s in played.sounded]
+    assert turns == sorted(turns), "audio of an earlier reply after that of a later one"
+
+
+def _check_client(played: Played) -> None:
+    """The client was told what the conversation was told, in its order."""
+    told = [text for entry in played.client for kind, text in entry.items() if kind == "heard"]
+    known = [data for kind, data in played.agent.log if kind == "heard" and data]
+    lines = [data.partition(": ")[2] for kind, data in played.agent.log if kind == "line"]
+    kept = [t for t in told if t.partition("| ")[0].strip() not in lines or t in known]
+    # A caller who has left cannot be told what was heard last.
+    may_lack = 1 if played.outcome.outcome == "disconnected" else 0
+    assert 0 <= len(known) - len(kept) <= may_lack, f"the client was told {kept}, not {known}"
+    assert [t.split() for t in kept] == [k.split() for k in known[: len(kept)]]
+    said = [text for entry in played.client for kind, text in entry.items() if kind == "user"]
+    for kind, text in played.agent.log:
+        if kind == "turn" and not text.startswith("/"):
+            assert any(text.endswith(words) for words in said), f"the client was never told {text!r}"
+
+
+def slowest_answer(played: Played) -> float:
+    """Return the longest time from the caller's last voice to the first audio of the answer."""
+    pairs = [(t["speech_end"], t["first_audio"]) for t in played.timelines]
+    return max(audio - end for end, audio in pairs if end is not None and audio is not None)
+
+
+def slowest_stop(played: Played) -> float:
+    """Return the longest time from the caller's first voice to the clearing of the agent's audio for it."""
+    starts = [segment.start for segment in played.wire.spoken]
+    clears = [at - played.wire.began for at in played.wire.clears]
+    assert clears, "nothing was stopped"
+    return max(at - max(start for start in starts if start <= at) for at in clears)
