@@ -38,7 +38,7 @@ def _files(field: str) -> dict[str, str]:
 async def test_a_collect_step_that_has_asked_expects_its_field(
     tmp_path: Path, field: str, expected: ExpectedAnswer
 ) -> None:
-    bench = caller(tmp_path, _files(field), [START])
+    bench = caller(tmp_path, _files(field), [START, ""])
     assert bench.conversation.expected is None
     said = await bench.says("hello")
     assert said.messages == ["Tell me."]
@@ -56,7 +56,7 @@ async def test_a_held_tool_call_expects_yes_or_no(tmp_path: Path) -> None:
         "skills/ask/tools.py": tools,
         "skills/other/skill.md": skill("Talk.\n"),
     }
-    bench = caller(tmp_path, files, [START, tool_call("pay"), tool_call("confirm"), "Paid."])
+    bench = caller(tmp_path, files, [START, tool_call("pay"), "Shall I pay?", tool_call("confirm"), "Paid."])
     await bench.says("pay")
     assert bench.conversation.expected == ExpectedAnswer("yes_no")
     await bench.says("yes")

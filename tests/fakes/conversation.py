@@ -9,6 +9,7 @@ from typing import Any
 
 from voice_agent.dialogue.cancellation import CancelToken, TurnCancelled, race
 from voice_agent.dialogue.reply import (
+    ExpectedAnswer,
     HangUp,
     HeardReply,
     ReplySink,
@@ -88,6 +89,7 @@ class ScriptedConversation:
         lines: The service's own lines.
 
     Attributes:
+        expected: What would answer the open question.
         log: ``("turn", text)``, ``("commit", heard)``, ``("note", kind)``, ``("close", outcome)`` and what
             the scripts add, in the order it happened.
         replies: Every committed reply by turn id, in order.
@@ -107,6 +109,7 @@ class ScriptedConversation:
         self._lines = {"utter_could_not_hear": "Sorry, I could not hear you."} if lines is None else lines
         self._close_s = close_s
         self.id = id
+        self.expected: ExpectedAnswer | None = None
         self.log: list[tuple[str, Any]] = []
         self.replies: list[tuple[str, HeardReply]] = []
         self.statuses: list[TurnStatus] = []

@@ -99,7 +99,9 @@ class Call:
         playout = Playout(wire, clock, loop.time, lead_ms=options.lead_ms, fade_ms=options.fade_ms, recorder=recorder)
         self._runner = TurnRunner(call_id, conversation, wire, options, self._times, self._agent_hangs_up)
         self._arbiter = Arbiter(self._floor, self._runner, conversation, wire, options, self._times)
-        self._ears = Ears(detector, recognizer, options, clock, loop.time, self._arbiter)
+        self._ears = Ears(
+            detector, recognizer, options, clock, loop.time, self._arbiter, expected=lambda: conversation.expected
+        )
         self._mouth = Mouth(
             wire, voice, playout, self._times, grace_s=options.grace_ms / 1000, on_started=self._arbiter.audio_started
         )

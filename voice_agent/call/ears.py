@@ -26,6 +26,7 @@ from voice_agent.call.segmenter import Segmenter, Signal
 from voice_agent.call.transcriber import Recognition, Transcriber
 from voice_agent.call.utterance import Utterance
 from voice_agent.config import TurnTaking
+from voice_agent.dialogue.reply import ExpectedAnswer
 from voice_agent.speech.protocols import Priority, Recognizer, Transcript, VoiceDetector
 
 log = logging.getLogger(__name__)
@@ -83,9 +84,11 @@ class Ears:
         clock: MediaClock,
         now: Callable[[], float],
         listener: Listener,
+        expected: Callable[[], ExpectedAnswer | None] = lambda: None,
     ) -> None:
+        """Args: ``expected``: tells what would answer the question that is open."""
         self._detector, self._options, self._clock, self._now = detector, options, clock, now
-        self._listener = listener
+        self._listener, self._expected = listener, expected
         self._segmenter = Segmenter(options.pause_ms)
         self._endpointing = Endpointing(options)
         self._transcriber = Transcriber(recognizer, options.stt_timeout_s, self._transcribed)
@@ -260,7 +263,9 @@ class Ears:
 
     def _required(self, text: str) -> int:
         # Nothing understood: no words to be completed, but more may be on its way.
-        return self._endpointing.required_silence_ms(text) if text else self._options.false_interruption_ms
+        if not text:
+            return self._options.false_interruption_ms
+        return self._endpointing.required_silence_ms(text, self._expected())
 
     def _lose(self, utterance: Utterance, why: Lost) -> None:
         self.drop(utterance)

@@ -1,4 +1,4 @@
-"""When has the caller finished? Silence, weighed by how the words so far end.
+"""When has the caller finished? Silence, weighed by how the words so far end and by what was asked.
 
 ::
 
@@ -8,18 +8,20 @@
        between      ────────────┘            │   "my balance"             cannot say (geometric mean)
        max_endpoint ─────────────────────────┘   "My number is 427,"      promises more
 
+A whole answer to the question that is open ends soon, however it is punctuated: six digits where six were asked for,
+a yes or a no, one of the choices, a date. A group of digits that is no whole answer promises more.
 """
 
 from __future__ import annotations
 
 import math
-import re
 
+from voice_agent.call.answers import Wholeness, wholeness
 from voice_agent.call.vocabulary import ENGLISH, Vocabulary, words
 from voice_agent.config import TurnTaking
+from voice_agent.dialogue.reply import ExpectedAnswer
 
 _OPEN_MARKS = (",", "-", "–", "—", "…", "...", ":", ";")
-_DIGITS_AT_END = re.compile(r"(?:\d[\s\-–.,]*){3,}$")
 
 
 class Endpointing:
@@ -31,17 +33,32 @@ class Endpointing:
         self._middle = round(math.sqrt(self._shortest * self._longest))
         self._vocabulary = vocabulary
 
-    def required_silence_ms(self, text: str | None) -> int:
-        """Return the silence after which the utterance is over; the longest while nothing is known of it."""
-        if text is None or self._promises_more(text):
+    def required_silence_ms(self, text: str | None, expected: ExpectedAnswer | None = None) -> int:
+        """Return the silence after which the utterance is over; the longest while nothing is known of it.
+
+        Args:
+            expected: What would answer the question that is open.
+        """
+        if text is None:
+            return self._longest
+        answer = wholeness(text, expected, self._vocabulary)
+        if answer is Wholeness.OPEN:
+            return self._longest
+        if answer is Wholeness.WHOLE and (expected is None or not self._trails_off(text, expected)):
+            return self._shortest
+        if self._promises_more(text):
             return self._longest
         if text.rstrip().endswith((".", "!", "?", "。", "！", "？")):
             return self._shortest
         return self._middle
 
+    def _trails_off(self, text: str, expected: ExpectedAnswer) -> bool:
+        # The full count of digits is the full count; "yes, but" is not the whole of what will be said.
+        return expected.kind != "digits" and self._promises_more(text)
+
     def _promises_more(self, text: str) -> bool:
         stripped = text.rstrip()
-        if stripped.endswith(_OPEN_MARKS) or _DIGITS_AT_END.search(stripped):
+        if stripped.endswith(_OPEN_MARKS):
             return True
         said = words(stripped)
         if not said or stripped.endswith("?"):

@@ -22,12 +22,14 @@ class Vocabulary:
         stops: Take the floor at once.
         unfinished: A sentence that ends with one of these goes on.
         openings: A whole utterance that ends like this announces what is still to come.
+        answers: Answer a question of yes or no.
     """
 
     backchannels: frozenset[tuple[str, ...]]
     stops: frozenset[tuple[str, ...]]
     unfinished: frozenset[str]
     openings: frozenset[tuple[str, ...]]
+    answers: frozenset[tuple[str, ...]]
 
     def content(self, text: str) -> tuple[str, ...]:
         """Return the words of ``text`` that are not part of a backchannel."""
@@ -41,15 +43,25 @@ class Vocabulary:
 
     def has_stop(self, text: str) -> bool:
         """Whether a stop word or phrase occurs in ``text``."""
+        return _occur(self.stops, text)
+
+    def has_yes_or_no(self, text: str) -> bool:
+        """Whether ``text`` begins by saying yes or no, or says nothing more than that."""
         found = words(text)
-        return any(found[at : at + n] in self.stops for at in range(len(found)) for n in (1, 2, 3))
+        return any(found[:n] in self.answers for n in (1, 2, 3))
+
+
+def _occur(phrases: frozenset[tuple[str, ...]], text: str) -> bool:
+    found = words(text)
+    return any(found[at : at + n] in phrases for at in range(len(found)) for n in (1, 2, 3))
 
 
 def _phrases(text: str) -> frozenset[tuple[str, ...]]:
     return frozenset(tuple(phrase.split()) for phrase in text.split(","))
 
 
-def _words(text: str) -> frozenset[str]:
+def word_set(text: str) -> frozenset[str]:
+    """Return the words of a list that blanks separate."""
     return frozenset(text.split())
 
 
@@ -62,12 +74,16 @@ ENGLISH = Vocabulary(
         "stop,wait,hold on,hang on,no,nope,pause,enough,quiet,excuse me,one second,one moment,just a second,"
         "just a moment,shut up,cancel,never mind,sorry,listen"
     ),
-    unfinished=_words(
+    unfinished=word_set(
         "and or but because so if when while that which who the a an my your our their his her of to in on at for with "
         "from by about is are was were am be been um uh er erm well like then than as into i we it's i'm"
     ),
     openings=_phrases(
         "my number is,number is,my name is,name is,account is,it is,it's,i would like,i'd like,i want,i need,"
         "the address is,can you,could you,let me see,hold on"
+    ),
+    answers=_phrases(
+        "yes,yeah,yep,yup,ya,no,nope,nah,sure,ok,okay,correct,exactly,of course,certainly,absolutely,definitely,right,"
+        "that's right,that's correct,please do,not really,never,no thanks,all right,alright,go ahead"
     ),
 )

@@ -10,9 +10,9 @@ from voice_agent.dialogue.reply import ExpectedAnswer
 from voice_agent.dialogue.state import DialogueState
 
 _COUNTS = {
-    word: count
-    for count, word in enumerate("two three four five six seven eight nine ten eleven twelve".split(), start=2)
-}
+    "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10, "eleven": 11,
+    "twelve": 12,
+}  # fmt: skip
 _LENGTH = re.compile(rf"\b(\d{{1,2}}|{'|'.join(_COUNTS)})[- ](?:digits?|figures?|numbers?)\b", re.IGNORECASE)
 _DIGITS = re.compile(
     r"\b(?:digits?|figures?|(?:account|phone|telephone|mobile|card|customer|order|reference|policy|contract|member|"

@@ -15,7 +15,7 @@ from voice_agent.dialogue.agent import Agent
 from voice_agent.dialogue.cancellation import CancelToken, TurnCancelled
 from voice_agent.dialogue.conversation import LiveConversation
 from voice_agent.dialogue.events import Listener
-from voice_agent.dialogue.reply import HeardReply, ReplySink, TurnResult, TurnStatus, UserInput
+from voice_agent.dialogue.reply import ExpectedAnswer, HeardReply, ReplySink, TurnResult, TurnStatus, UserInput
 
 MAX_RETIRED = 16
 """Earlier versions of one conversation whose hooks may still be at work."""
@@ -90,6 +90,10 @@ class VersionedConversation:
     @property
     def id(self) -> str:
         return self._id
+
+    @property
+    def expected(self) -> ExpectedAnswer | None:
+        return self._conversation.expected
 
     @property
     def events(self) -> Sequence[dict[str, Any]]:
