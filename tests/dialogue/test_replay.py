@@ -22,6 +22,7 @@ from voice_agent.dialogue.replay import open_turns, replay
 from voice_agent.dialogue.reply import SESSION_START, SILENCE
 from voice_agent.dialogue.state import DialogueState, snapshot
 from voice_agent.llm.protocol import ModelRequest
+from voice_agent.store import MemoryStore
 
 TOOLS = """
     import asyncio
@@ -70,6 +71,8 @@ def known(state: DialogueState) -> dict[str, Any]:
         "session": (shot["session"]["id"], shot["session"]["user_turns"]),
         "stack": [(f["skill"], f["activation"], f["interrupted"]) for f in shot["stack"]],
         "blocks": [[c["block"] for c in f["cursors"]] for f in shot["stack"]],
+        "runs": [f["runs"] for f in shot["stack"]],
+        "returns": [f["returns"] for f in shot["stack"]],
     }
 
 
@@ -194,3 +197,37 @@ def test_turns_without_an_end_are_found_in_order() -> None:
     ]  # fmt: skip
     assert open_turns(events) == ["b", "c", "d"]
     assert [payload_of(e)[0] for e in events][-1] == "turn_started"
+
+
+async def test_how_often_a_step_has_run_is_known_from_records_so_a_third_run_has_a_key_of_its_own(
+    tmp_path: Path,
+) -> None:
+    files = {
+        "skills/count/skill.md": skill(
+            block("- id: again\n  execute_tool: fetch\n- collect: name\n  utterance: utter_ask\n- id: reset\n"
+                  "  set_memory: {name: null}\n  next: again")
+        ),
+        "skills/count/tools.py": """
+            from voice_agent.dialogue import tool, ToolContext, ToolResult
+
+            @tool(description="x")
+            async def fetch(context: ToolContext = None) -> ToolResult:
+                return ToolResult(llm_response={"key": context.idempotency_key})
+            """,
+        "skills/count/memory.yml": "schema:\n  private:\n    name: {type: text}\n",
+        "skills/count/responses.yml": "responses:\n  utter_ask: What name?\n",
+    }  # fmt: skip
+    script = [tool_call("start_skill", skill="count"), tool_call("listen"), tool_call("set_fields", name="Ann")]
+    store = MemoryStore()
+    first = caller(tmp_path, files, script, store=store)
+    await first.says("go")
+    await first.says("Ann")
+    assert replayed(first).stack[0].runs == {"again": 2}
+
+    # The process dies, and its snapshot with it: only records are left.
+    records = MemoryStore()
+    records.append("c1", list(first.conversation.events))
+    later = caller(tmp_path, files, [tool_call("set_fields", name="Bob")], store=records)
+    await later.says("Bob")
+    keys = [e["result_json"] for e in later.events("tool_executed") if e["tool"] == "fetch"]
+    assert (len(keys), len(set(keys))) == (3, 3)

@@ -84,19 +84,20 @@ class Dispatcher:
             arguments = await self._asked(tool, arguments, skill, cancel)
         except HookFailed as fault:
             outcome = Outcome(False, _error(f"Not executed: {fault}."))
-            return self._record(tool, to_json(arguments), outcome)
+            return self._record(tool, to_json(arguments), outcome, step)
         arguments_json = to_json(arguments)
         try:
             checked = tool.validate(arguments)
         except ArgumentsRefused as fault:
-            return self._record(tool, arguments_json, Outcome(False, _error(f"Wrong arguments: {fault}")))
+            return self._record(tool, arguments_json, Outcome(False, _error(f"Wrong arguments: {fault}")), step)
         own = CancelToken()
         handle = MemoryHandle(self._memory, skill.id)
         if tool.takes_context is not None:
             key = self._key(skill.id, step, f"{activation}.{run}", arguments_json)
             checked[tool.takes_context] = ToolContext(handle, own, self._events.conversation_id, key)
         outcome = await self._race(tool, checked, own, handle, cancel)
-        return self._record(tool, arguments_json, await self._answered(tool, arguments, outcome, skill))
+        outcome = await self._answered(tool, arguments, outcome, skill, step)
+        return self._record(tool, arguments_json, outcome, step)
 
     async def _asked(
         self, tool: Tool, arguments: Mapping[str, Any], skill: Skill, cancel: CancelToken
@@ -107,7 +108,9 @@ class Dispatcher:
         given = ToolCallPayload(tool.name, dict(arguments), skill.id)
         return (await self._hooks.run(Point.TOOL_CALL, given, cancel)).arguments
 
-    async def _answered(self, tool: Tool, arguments: Mapping[str, Any], outcome: Outcome, skill: Skill) -> Outcome:
+    async def _answered(
+        self, tool: Tool, arguments: Mapping[str, Any], outcome: Outcome, skill: Skill, step: str
+    ) -> Outcome:
         """Return the outcome as the project's hooks leave it.
 
         The tool has run and must be recorded, so nothing interrupts this but its own limit; what a
@@ -121,7 +124,7 @@ class Dispatcher:
         except HookFailed:
             return Outcome(outcome.success, _error("It has run; its result cannot be shown. Do not run it again."))
         except asyncio.CancelledError:
-            self._record(tool, to_json(arguments), Outcome(outcome.success, _error("It has run.")))
+            self._record(tool, to_json(arguments), Outcome(outcome.success, _error("It has run.")), step)
             raise
         return Outcome(changed.success, to_json(changed.result))
 
@@ -163,19 +166,25 @@ class Dispatcher:
         parts = (self._events.conversation_id, skill, attempt, step, arguments_json)
         return hashlib.sha256("\x1f".join(parts).encode()).hexdigest()[:32]
 
-    def _record(self, tool: Tool, arguments_json: str, outcome: Outcome) -> Outcome:
-        record_tool(self._events, tool.name, arguments_json, outcome)
+    def _record(self, tool: Tool, arguments_json: str, outcome: Outcome, step: str) -> Outcome:
+        record_tool(self._events, tool.name, arguments_json, outcome, step=step)
         return outcome
 
 
-def record_tool(events: EventLog, name: str, arguments_json: str, outcome: Outcome) -> None:
-    """Record one dispatch under both of its names."""
+def record_tool(events: EventLog, name: str, arguments_json: str, outcome: Outcome, *, step: str = "") -> None:
+    """Record one dispatch under both of its names.
+
+    Args:
+        step: What asked for it, as counted in `Frame.runs`; nothing for tools of the framework.
+    """
     payload = {
         "tool": name,
         "arguments_json": arguments_json,
         "result_json": outcome.json,
         "success": outcome.success,
     }
+    if step:
+        payload["step"] = step
     events.append("tool_executed", payload)
     events.append("mcp_tool_executed", payload)
 

@@ -179,15 +179,22 @@ class _Replayer:
     def _tool_executed(self, event: Mapping[str, Any], payload: Payload) -> None:
         """A tool that a step ran is behind the cursor: it is not run again."""
         self._state.question = None
-        top = self._state.top
-        cursor = None if top is None else top.cursor
-        if cursor is None:
+        top, tool = self._state.top, str(payload.get("tool", ""))
+        if top is None or tool not in top.skill.tools:
             return
-        for index, step in enumerate(cursor.block.steps[cursor.index :], cursor.index):
-            if isinstance(step, ToolStep) and step.tool == payload.get("tool"):
-                cursor.go(index)
-                self._pass(cursor)
-                return
+        name, cursor = str(payload.get("step", "")), top.cursor
+        steps = [] if cursor is None else list(enumerate(cursor.block.steps))
+        if cursor is not None and name in ("", tool):
+            # An older record, or one of a tool that the model asked for: no step behind the cursor is meant.
+            steps = steps[cursor.index :]
+        index = next((i for i, s in steps if isinstance(s, ToolStep) and s.tool == tool and name in ("", s.id)), None)
+        if cursor is not None and index is not None:
+            name = name or cursor.block.steps[index].id
+            cursor.go(index)
+            self._pass(cursor)
+        if payload.get("success"):
+            name = name or tool
+            top.runs[name] = top.runs.get(name, 0) + 1
 
 
 def _call_of(outer: Block, inner: Block) -> int | None:
