@@ -193,11 +193,24 @@ async def test_a_fault_in_mid_stream_is_a_model_error_and_not_retried(fault: Any
     assert len(server.exchanges) == 1
 
 
-async def test_a_server_that_is_not_there_is_a_model_error() -> None:
-    model = build_model(LlmOptions(provider="openai", model="m", base_url="http://127.0.0.1:9/v1", retries=0))
-    with pytest.raises(ModelError):
+@pytest.mark.parametrize(
+    ("provider", "user", "place", "reason"),
+    [
+        ("openai", "user:secret@", "127.0.0.1:9/v1", "Connection refused"),
+        ("openai", "", "no-such-host.invalid/v1", ""),
+        ("hosted_vllm", "", "127.0.0.1:9/v1", "Connection refused"),
+    ],
+)
+async def test_a_server_that_is_not_there_is_said_to_be_unreachable_at_its_address(
+    provider: str, user: str, place: str, reason: str
+) -> None:
+    options = LlmOptions(provider=provider, model="m", base_url=f"http://{user}{place}", retries=0)
+    model = build_model(options)
+    with pytest.raises(ModelError, match=f"cannot connect to http://{place}: {reason}") as caught:
         await _events(model)
     await model.aclose()
+    assert "secret" not in str(caught.value)
+    assert "status" not in str(caught.value)
 
 
 async def test_a_first_token_that_is_late_times_out_and_the_server_sees_the_hang_up() -> None:

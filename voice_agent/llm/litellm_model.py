@@ -23,6 +23,7 @@ from voice_agent.config import LlmOptions
 from voice_agent.diagnostics import RemediableError
 from voice_agent.llm.closing import close_within, end_within
 from voice_agent.llm.protocol import Finished, ModelError, ModelEvent, ModelRequest
+from voice_agent.llm.unreachable import unreachable
 from voice_agent.llm.wire_format import ChunkReader, request_arguments
 
 log = logging.getLogger(__name__)
@@ -143,11 +144,8 @@ class LiteLlmModel:
         await queue.put(outcome)
 
     def _model_error(self, error: Exception) -> ModelError:
-        # The provider's text may quote the prompt: its class and status are enough for the operator.
         kind = "configuration" if type(error).__name__ in _CONFIGURATION_ERRORS else "provider"
-        status = getattr(error, "status_code", None)
-        what = f"{type(error).__name__}{f' (status {status})' if status else ''}"
-        failure = ModelError(f"{self.name}: {what} from the provider", kind)
+        failure = ModelError(f"{self.name}: {unreachable(error, self._options.base_url) or _answered(error)}", kind)
         failure.__cause__ = error
         return failure
 
@@ -190,6 +188,12 @@ class LiteLlmModel:
             max_retries=0,
             http_client=httpx.AsyncClient(transport=transport, timeout=timeout),
         )
+
+
+def _answered(error: Exception) -> str:
+    # The provider's text may quote the prompt: its class and status are enough for the operator.
+    status = getattr(error, "status_code", None)
+    return f"{type(error).__name__}{f' (status {status})' if status else ''} from the provider"
 
 
 async def _close(chunks: Any) -> None:
