@@ -14,6 +14,7 @@ import signal
 import socket
 import sys
 from collections.abc import Callable, Iterator, MutableMapping
+from http import HTTPStatus
 from typing import Any, Protocol
 
 import uvicorn
@@ -46,6 +47,10 @@ RECEIVE_BUFFER_BYTES = 24 * 1024
 """What a flood can make the server parse in one go. Enough for 48 kHz audio from the other side of the world."""
 UNSENT_MS = 30_000
 """The kernel drops a connection whose data could not be sent for this long."""
+NOTHING_HERE = (
+    "There is nothing here. Calls come by WebSocket to /ws, text by POST to /v1/conversations/ID/messages; "
+    "/healthz, /readyz and /metrics tell how the service is."
+)
 
 
 class Service(Protocol):
@@ -124,7 +129,8 @@ def _http(service: Service) -> FastAPI:
 
     @app.exception_handler(HTTPException)
     async def refused(request: Request, fault: HTTPException) -> Response:
-        return rest.error(fault.status_code, "http_error", str(fault.detail))
+        message = NOTHING_HERE if fault.status_code == HTTPStatus.NOT_FOUND else f"{fault.detail}."
+        return rest.error(fault.status_code, "http_error", message)
 
     @app.exception_handler(RequestValidationError)
     async def invalid(request: Request, fault: RequestValidationError) -> Response:

@@ -53,6 +53,13 @@ def test_words_announced_and_cut_off_are_followed_by_what_was_heard(shown):
     assert "heard: Hello — not heard: there." in shown(0.6, Words("agent", "Hello there.", True, "Hello"))
 
 
+def test_words_of_which_nothing_was_heard_are_not_called_heard(shown):
+    shown(0.1, Words("agent", "Hello there.", True))
+    printed = shown(0.6, Words("agent", "Hello there.", True, ""))
+    assert "not heard: Hello there." in printed
+    assert printed.count("heard:") == 1
+
+
 def test_latencies_of_a_turn_are_printed_when_its_reply_begins(shown):
     shown.turn()
     printed = shown(3.7, TurnMoment(Moment.REPLY_STARTED, shown.turns[1]))

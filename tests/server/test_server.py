@@ -32,6 +32,7 @@ async def test_probes_tell_alive_and_ready_apart() -> None:
         for path in ("/docs", "/openapi.json", "/"):
             missing = await client.get(path)
             assert (missing.status_code, set(missing.json())) == (404, {"code", "message"})
+            assert "WebSocket to /ws" in missing.json()["message"]
 
 
 async def test_stopping_drains_before_the_sockets_close() -> None:

@@ -99,7 +99,8 @@ class Display:
         if not announced or words.heard is None:
             self._print(at, "agent", "bold green", heard_text(Said(words.text, words.heard)))
         elif words.heard.strip() != words.text.strip():
-            self._print(at, "", "", Text("heard: ", style="dim").append_text(heard_text(Said(words.text, words.heard))))
+            label = "heard: " if words.heard.strip() else ""
+            self._print(at, "", "", Text(label, style="dim").append_text(heard_text(Said(words.text, words.heard))))
 
     def _print_instants(self, at: float, turn: TurnWords) -> None:
         text = Text()

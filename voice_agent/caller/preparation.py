@@ -77,7 +77,8 @@ def prepare(
             spoken.append(_prepare(line, rate, speaker))
     if spoken:
         seconds = sum(line.seconds for line in spoken)
-        console.print(f"Prepared {len(spoken)} lines, {seconds:.1f} s of speech.", style="dim", highlight=False)
+        counted = "1 line" if len(spoken) == 1 else f"{len(spoken)} lines"
+        console.print(f"Prepared {counted}, {seconds:.1f} s of speech.", style="dim", highlight=False)
     return spoken
 
 

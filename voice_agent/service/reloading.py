@@ -174,7 +174,8 @@ class Reloader:
 
 
 def _log_errors(errors: list[Problem]) -> None:
-    log.error("the new version has %d errors; the old one stays", len(errors))
+    number = "an error" if len(errors) == 1 else f"{len(errors)} errors"
+    log.error("the new version has %s; the old one stays", number)
     for problem in errors:
         log.error("%s", problem)
 
