@@ -36,6 +36,10 @@ def _frame(value: int) -> bytes:
     return value.to_bytes(2, "little") * FRAME_SAMPLES
 
 
+GAP_FRAME = _frame(GAP)
+"""White space between two words."""
+
+
 @dataclass(frozen=True, slots=True)
 class Word:
     """One word of one synthesis; ``turn`` counts the replies, ``frames`` is its whole length."""

@@ -12,8 +12,10 @@ from tests.fakes.wire import FRAME_S, LOUD, SECONDS_PER_WORD, FakeWire, Scripted
 from tests.interactions.audible import Word, word_of
 from tests.interactions.script import Act, EarsScript, Line
 from voice_agent.audio.frames import FRAME_SAMPLES, SILENCE
+from voice_agent.call.call import Call
 from voice_agent.call.clock import MediaClock
 from voice_agent.call.wire import CallInputs, TranscriptMessage, WireMessage
+from voice_agent.dialogue.cancellation import CancelReason
 from voice_agent.speech.protocols import EngineError, Priority, Transcript, Urgency, Voicing
 
 MUSIC = np.full(FRAME_SAMPLES, 2000, np.int16).tobytes()
@@ -48,6 +50,9 @@ class ScriptWire(FakeWire):
         clock: Frames are sent on its ticks: no second timer, and half the work for the loop.
         story: Entries of the conversation so far, as text.
         words: The words synthesised so far.
+
+    Attributes:
+        played_frames: Agent frames that the far end plays: without those that were cleared on the way.
     """
 
     def __init__(
@@ -71,7 +76,8 @@ class ScriptWire(FakeWire):
         self._sound: Segment | None = None
         self._why = "closed"
         self._ticks = self._reply_frames = 0
-        self._dropped_s = 0.0
+        self._dropped = 0
+        self.played_frames: list[tuple[float, bytes]] = []
         self._fault: Exception | None = None
 
     @property
@@ -109,8 +115,12 @@ class ScriptWire(FakeWire):
         return self._why
 
     def send_audio(self, frame: bytes) -> None:
+        before = len(self.frames)
         super().send_audio(frame)
+        if len(self.frames) == before:
+            return
         self._reply_frames += 1
+        self.played_frames.append(self.frames[-1])
         number = word_of(frame)
         if number is not None and number != self._last_word:
             self._last_word = number
@@ -119,11 +129,14 @@ class ScriptWire(FakeWire):
     def send(self, message: WireMessage) -> None:
         super().send(message)
         if isinstance(message, TranscriptMessage) and message.heard is not None:
-            self._reply_frames, self._dropped_s = 0, 0.0
+            self._reply_frames = self._dropped = 0
 
     def clear(self) -> None:
-        now = asyncio.get_running_loop().time()
-        self._dropped_s += max(0.0, self._play_until - now)
+        # What was sent less than the far end's delay ago has not been played, and now never is.
+        began = asyncio.get_running_loop().time() - self._drain_s
+        while self.played_frames and self.played_frames[-1][0] > began - _EPSILON_S:
+            self.played_frames.pop()
+            self._dropped += 1
         super().clear()
 
     def _tick(self, now: float, call: CallInputs) -> None:
@@ -141,9 +154,11 @@ class ScriptWire(FakeWire):
             call.hear(frame)
         self._ticks += 1
         if self.traits.reports_position and self._ticks % 5 == 0:
-            loop_now = asyncio.get_running_loop().time()
-            played = self._reply_frames * FRAME_S - self._dropped_s - max(0.0, self._play_until - loop_now)
-            call.played(max(0.0, played) * 1000)
+            late = asyncio.get_running_loop().time() - self._drain_s
+            on_the_way = sum(
+                1 for at, _ in self.played_frames[-self._reply_frames :] if at + FRAME_S > late + _EPSILON_S
+            )
+            call.played(max(0, self._reply_frames - self._dropped - on_the_way) * FRAME_S * 1000)
 
     def _due(self, act: Act, now: float) -> bool:
         if act.at is not None:
@@ -180,6 +195,9 @@ class ScriptWire(FakeWire):
             for index, key in enumerate(act.keys):
                 end = now + index * every
                 self.at(end, lambda inputs, key=key: inputs.press_key(key))  # type: ignore[misc]
+        elif act.ends is not None:
+            assert isinstance(call, Call)
+            call.end(CancelReason(act.ends))
         elif act.types is not None:
             call.type_text(act.types)
         else:

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import logging
 import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from tests.interactions.agent import ScriptAgent, divided
-from tests.interactions.audible import FALLBACK, MarkedVoice, Sounding, soundings, stretches
+import numpy as np
+
+from tests.interactions.agent import ScriptAgent
+from tests.interactions.audible import FALLBACK, GAP_FRAME, MarkedVoice, Sounding, soundings, stretches, word_of
 from tests.interactions.far_end import ScriptDetector, ScriptEars, ScriptWire
 from tests.interactions.script import Script
 from tests.support.calls import OPTIONS
@@ -18,6 +23,8 @@ from voice_agent.call.call import Call, CallOutcome
 from voice_agent.call.clock import MediaClock
 from voice_agent.call.wire import MetricsMessage, TranscriptMessage
 from voice_agent.config import TurnTaking
+
+MAX_TAIL_FRAMES = 4
 
 
 @dataclass
@@ -44,7 +51,7 @@ class Played:
                 if message.heard is None:
                     told.append({message.role: message.text.strip()})
                 else:
-                    told.append({"heard": divided(message.heard, message.text[len(message.heard) :])})
+                    told.append({"heard": message.heard.strip()})
         return told
 
     @property
@@ -77,10 +84,33 @@ def play(script: Script, *, hang_up_at: float | None = None) -> Played:
     # What was there before cannot belong to the call: the collector need not look at it to find the call gone.
     gc.freeze()
     try:
-        with asyncio.Runner(loop_factory=ScriptLoop) as runner:
-            return runner.run(_play(script, hang_up_at))
+        with asyncio.Runner(loop_factory=ScriptLoop) as runner, _errors_of_the_log() as errors:
+            played = runner.run(_play(script, hang_up_at))
     finally:
         gc.unfreeze()
+    broken = any(step.fail is not None for turn in script.agent for step in turn)
+    assert bool(errors) is broken, f"errors in the log: {errors}"
+    return played
+
+
+@contextmanager
+def _errors_of_the_log() -> Iterator[list[str]]:
+    """Collect what is logged as an error, without the traceback, which would hold the call."""
+    found: list[str] = []
+
+    class Collector(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            found.append(record.getMessage())
+
+    log, collector = logging.getLogger("voice_agent"), Collector(logging.ERROR)
+    propagates = log.propagate
+    log.propagate = False
+    log.addHandler(collector)
+    try:
+        yield found
+    finally:
+        log.removeHandler(collector)
+        log.propagate = propagates
 
 
 async def _play(script: Script, hang_up_at: float | None) -> Played:
@@ -108,7 +138,7 @@ async def _play(script: Script, hang_up_at: float | None) -> Played:
         reference = weakref.ref(call)
         del call
         assert clock.subscribers == 0, "the call is still on the clock"
-    played = Played(agent, wire, voice, ears, outcome, soundings(wire.frames))
+    played = Played(agent, wire, voice, ears, outcome, soundings(wire.played_frames))
     assert outcome.reason != "internal_error", "the call failed"
     assert hang_up_at is not None or not wire.acts_left, f"the caller never came to {wire.acts_left}"
     assert asyncio.all_tasks() == before, "tasks were left behind"
@@ -130,7 +160,12 @@ def _check(played: Played) -> None:
     assert turns == ["turn", "heard"] * (len(turns) // 2), f"each turn is committed before the next one: {turns}"
     _check_heard(played)
     _check_stale(played)
+    _check_cuts(played)
     _check_client(played)
+
+
+def _heard_part(kind: str, data: str) -> str:
+    return data.partition(": ")[2] if kind == "line" else data.partition("| ")[0]
 
 
 def _check_heard(played: Played) -> None:
@@ -159,16 +194,26 @@ def _check_stale(played: Played) -> None:
     assert turns == sorted(turns), "audio of an earlier reply after that of a later one"
 
 
+def _check_cuts(played: Played) -> None:
+    """After a cut nothing is sent but a falling tail of at most 80 ms, until speech goes on (field reports 4 and 5)."""
+    for start in played.wire.frames_at_clear:
+        tail: list[int] = []
+        for _, frame in played.wire.frames[start:]:
+            if word_of(frame) is not None or frame == GAP_FRAME:
+                break
+            tail.append(int(np.abs(np.frombuffer(frame, np.int16)).max()))
+        assert len(tail) <= MAX_TAIL_FRAMES, f"{len(tail)} frames after a cut"
+        assert tail == sorted(tail, reverse=True), f"the tail of a cut rises: {tail}"
+
+
 def _check_client(played: Played) -> None:
     """The client was told what the conversation was told, in its order."""
     told = [text for entry in played.client for kind, text in entry.items() if kind == "heard"]
-    known = [data for kind, data in played.agent.log if kind == "heard" and data]
-    lines = [data.partition(": ")[2] for kind, data in played.agent.log if kind == "line"]
-    kept = [t for t in told if t.partition("| ")[0].strip() not in lines or t in known]
+    known = [_heard_part(kind, data) for kind, data in played.agent.log if kind in ("heard", "line") and data]
     # A caller who has left cannot be told what was heard last.
     may_lack = 1 if played.outcome.outcome == "disconnected" else 0
-    assert 0 <= len(known) - len(kept) <= may_lack, f"the client was told {kept}, not {known}"
-    assert [t.split() for t in kept] == [k.split() for k in known[: len(kept)]]
+    assert 0 <= len(known) - len(told) <= may_lack, f"the client was told {told}, not {known}"
+    assert [t.split() for t in told] == [k.split() for k in known[: len(told)]]
     said = [text for entry in played.client for kind, text in entry.items() if kind == "user"]
     for kind, text in played.agent.log:
         if kind == "turn" and not text.startswith("/"):

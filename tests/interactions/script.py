@@ -73,13 +73,15 @@ class Act(_Strict):
     keys: str | None = None
     types: str | None = None
     leaves: Literal["hang_up", "disconnected"] | None = None
+    ends: Literal["shutdown"] | None = None
+    """The service ends the call."""
     takes: float | None = None
     """Length of what is said (0.3 s a word), or seconds between keys (0.2)."""
 
     @model_validator(mode="after")
     def _one_cue_one_act(self) -> Act:
         cues = {"at", "after", "over", "when"} & self.model_fields_set
-        acts = {"says", "noise", "sound", "keys", "types", "leaves"} & self.model_fields_set
+        acts = {"says", "noise", "sound", "keys", "types", "leaves", "ends"} & self.model_fields_set
         if len(cues) != 1 or len(acts) != 1:
             raise ValueError(f"an act has one cue and does one thing, not {sorted(cues)} and {sorted(acts)}")
         return self

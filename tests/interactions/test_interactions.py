@@ -51,6 +51,12 @@ def test_a_hang_up_at_any_instant_cuts_the_story_and_leaves_nothing(path: Path, 
     assert cut.outcome.seconds <= at + 5.0 + 0.02
 
 
+def test_there_are_at_least_sixty_scripts_and_no_two_are_about_the_same() -> None:
+    about = [load(path).about for path in SCRIPTS]
+    assert len(about) >= 60
+    assert len(set(about)) == len(about)
+
+
 @cache
 def _whole(path: Path) -> Played:
     return play(load(path))
