@@ -14,6 +14,8 @@ from voice_agent.config import AgentFile, Channels, Integrations, StyleOptions
 from voice_agent.diagnostics import Problem, ProjectError, Severity, did_you_mean
 from voice_agent.yaml_source import LocatedList, LocatedMap, Reader, YamlFile, expand_variables, line_of, read_file
 
+SETTINGS_FILES = ("agent.yml", "integrations.yml")
+"""A directory with neither is no project."""
 LOCAL_ENGINES: Mapping[str, str] = {"asr": "whisper", "tts": "piper"}
 """The engine used for a named one we do not have."""
 
@@ -56,6 +58,9 @@ def load_config(root: Path, environ: Mapping[str, str] | None = None) -> Project
         raise ProjectError(
             [Problem("project.missing", f"{root} is not a directory.", "Name a project directory.", root)]
         )
+    if not any((root / name).is_file() for name in SETTINGS_FILES):
+        what = f"{root.resolve()} is no project: it has no {' and no '.join(SETTINGS_FILES)}."
+        raise ProjectError([Problem("project.missing", what, "Name a project, or make one: voice-agent new NAME.")])
     agent = _read_agent(root / "agent.yml", environ, problems)
     integrations = _read_integrations(root / "integrations.yml", environ, problems)
     if any(p.severity is Severity.ERROR for p in problems) or agent is None or integrations is None:

@@ -70,3 +70,21 @@ def test_all_problems_of_many_files_come_at_once(tmp_path: Path) -> None:
         "config.rule_is_mapping", "responses.placeholder", "memory.field_type"
     }  # fmt: skip
     assert result.exit_code == 1
+
+
+def test_a_directory_that_is_no_project_is_said_to_be_none_and_nothing_else(tmp_path: Path) -> None:
+    result = CliRunner().invoke(cli, ["check", str(tmp_path), "--json"])
+    (problem,) = json.loads(result.stdout)
+    assert problem["id"] == "project.missing"
+    assert f"{tmp_path} is no project" in problem["message"]
+    assert "voice-agent new" in problem["remedy"]
+
+
+def test_speech_models_that_are_not_there_are_found_before_the_service_starts(tmp_path: Path) -> None:
+    settings = "speech: {stt: {model: bse}, tts: {voice: ./no.onnx}}\n"
+    root = write_project(tmp_path, {**SOUND, "integrations.yml": settings})
+    found = json.loads(CliRunner().invoke(cli, ["check", str(root), "--json"]).stdout)
+    assert [p["id"] for p in found] == ["engine.unavailable"] * 2
+    assert all(wrong in str(found) for wrong in ("'bse'", "no.onnx"))
+    (root / "integrations.yml").write_text(settings + "channels: {websocket: {enabled: false}}\n")
+    assert CliRunner().invoke(cli, ["check", str(root)]).output == "no problems\n"

@@ -8,7 +8,14 @@ import pytest
 
 from voice_agent.diagnostics import RemediableError
 from voice_agent.speech import models
-from voice_agent.speech.models import Bundle, cache_directory, piper_voice, whisper_model
+from voice_agent.speech.models import (
+    Bundle,
+    cache_directory,
+    find_piper_voice,
+    find_whisper_model,
+    piper_voice,
+    whisper_model,
+)
 
 WEIGHTS = (b"first half, ", b"second half")
 SHA256 = hashlib.sha256(b"".join(WEIGHTS)).hexdigest()
@@ -137,6 +144,20 @@ def test_an_unknown_name_gets_a_suggestion() -> None:
         whisper_model("tinyen")
     with pytest.raises(RemediableError, match="Did you mean 'en_US-joe-medium'"):
         piper_voice("en_US-jo-medium")
+
+
+def test_looking_for_a_model_reads_no_weights_and_refuses_what_loading_refuses(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(models, "_digest", None)
+    for name in models.WHISPER_BUNDLES:
+        find_whisper_model(name)
+    for name in models.PIPER_BUNDLES:
+        find_piper_voice(name)
+    with pytest.raises(RemediableError, match="Did you mean 'base'"):
+        find_whisper_model("bse")
+    with pytest.raises(RemediableError, match="does not exist"):
+        find_piper_voice(str(tmp_path / "none.onnx"))
 
 
 def test_a_voice_needs_both_its_files(tmp_path: Path) -> None:

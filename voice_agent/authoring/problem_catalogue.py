@@ -30,7 +30,8 @@ def _entries(*rows: tuple[str, str, str]) -> tuple[Entry, ...]:
 
 
 _FILES = _entries(
-    ("project.missing", "The project is not a directory.", "Name a project directory."),
+    ("project.missing", "There is no project: no directory, or one with neither agent.yml nor integrations.yml.",
+     "Name a project directory, or make one with `voice-agent new`."),
     ("project.no_skills", "The project has no skill.", "Add `skills/<name>/skill.md`; see `voice-agent new skill`."),
     ("*.missing", "A file that every project needs is not there.", "Create it."),
     ("file.encoding", "A file is not UTF-8.", "Save it as UTF-8."),

@@ -43,6 +43,7 @@ def find_problems(root: Path) -> list[Problem]:
     from voice_agent.dialogue.agent_checks import check_agent
     from voice_agent.dialogue.loader import load_project
     from voice_agent.service.engines import build_engines
+    from voice_agent.speech.models import find_piper_voice, find_whisper_model
 
     problems: dict[str, Problem] = {}
 
@@ -59,9 +60,14 @@ def find_problems(root: Path) -> list[Problem]:
         return None
 
     config = attempt(lambda: load_config(root))
+    if any(problem.id == "project.missing" for problem in problems.values()):
+        return list(problems.values())
     if config is not None:
         collect(config.problems)
         attempt(lambda: build_engines(config.integrations))
+        if config.integrations.channels.websocket.enabled:
+            attempt(lambda: find_whisper_model(config.integrations.speech.stt.model))
+            attempt(lambda: find_piper_voice(config.integrations.speech.tts.voice))
     loaded = attempt(lambda: load_project(root))
     if loaded is not None:
         collect(loaded[1])

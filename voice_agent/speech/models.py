@@ -154,6 +154,34 @@ def piper_voice(name: str) -> tuple[Path, Path]:
     return weights, config
 
 
+def find_whisper_model(name: str) -> None:
+    """Look whether a configured Whisper model is there, without reading or joining its weights.
+
+    Raises:
+        RemediableError: As `whisper_model`, but for damage.
+    """
+    if importlib.util.find_spec("faster_whisper") is None:
+        raise missing_package("faster-whisper", "whisper")
+    if name in WHISPER_BUNDLES:
+        WHISPER_BUNDLES[name].locate()
+    else:
+        whisper_model(name)
+
+
+def find_piper_voice(name: str) -> None:
+    """Look whether a configured voice is there, without reading it.
+
+    Raises:
+        RemediableError: As `piper_voice`, but for damage.
+    """
+    if importlib.util.find_spec("piper") is None:
+        raise missing_package("piper-tts", "piper")
+    if name in PIPER_BUNDLES:
+        PIPER_BUNDLES[name].locate()
+    else:
+        piper_voice(name)
+
+
 def _is_path(name: str) -> bool:
     return name.startswith((".", "~", os.sep)) or "\\" in name or Path(name).is_dir()
 
