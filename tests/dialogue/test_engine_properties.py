@@ -140,6 +140,7 @@ MOVES: list[Any] = [
     tool_call("set_fields", ready=True),
     tool_call("set_fields", ready=False, count=2),
     tool_call("set_fields", name="Ann"),
+    tool_call("set_fields", name="Bob"),
     tool_call("confirm"),
     tool_call("deny"),
     tool_call("complete"),

@@ -143,6 +143,11 @@ class Block:
                 return position
         return None
 
+    def find(self, step_id: str) -> Step | None:
+        """Return a step by its id."""
+        index = self.index(step_id)
+        return None if index is None else self.steps[index]
+
     @property
     def fields(self) -> tuple[Field, ...]:
         """Fields that collect steps own: the model may fill them while the block is active."""

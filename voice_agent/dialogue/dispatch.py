@@ -13,7 +13,7 @@ import hashlib
 import json
 import logging
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from voice_agent.dialogue.cancellation import CancelReason, CancelToken, TurnCancelled, WorkCancelledItself, race
@@ -22,6 +22,7 @@ from voice_agent.dialogue.hook_runner import HookFailed, HookRunner
 from voice_agent.dialogue.hooks import Point, ToolCallPayload, ToolResultPayload
 from voice_agent.dialogue.memory import Memory, MemoryHandle
 from voice_agent.dialogue.project import Skill
+from voice_agent.dialogue.stepper import Mark, digest
 from voice_agent.dialogue.tools import ArgumentsRefused, Tool, ToolContext, ToolResult
 
 log = logging.getLogger(__name__)
@@ -31,10 +32,16 @@ MAX_ERROR_CHARS = 300
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a tool run came to. ``json`` is the result, or the error, as the model should read it."""
+    """What a tool run came to.
+
+    Attributes:
+        json: The result, or the error, as the model should read it.
+        read: Memory references that the tool has read beside its arguments.
+    """
 
     success: bool
     json: str
+    read: frozenset[str] = frozenset()
 
     @property
     def achieved(self) -> bool:
@@ -97,7 +104,8 @@ class Dispatcher:
             checked[tool.takes_context] = ToolContext(handle, own, self._events.conversation_id, key)
         outcome = await self._race(tool, checked, own, handle, cancel)
         outcome = await self._answered(tool, arguments, outcome, skill, step)
-        return self._record(tool, arguments_json, outcome, step)
+        read = frozenset(map(str, handle.read))
+        return self._record(tool, arguments_json, replace(outcome, read=read), step)
 
     async def _asked(
         self, tool: Tool, arguments: Mapping[str, Any], skill: Skill, cancel: CancelToken
@@ -169,6 +177,11 @@ class Dispatcher:
     def _record(self, tool: Tool, arguments_json: str, outcome: Outcome, step: str) -> Outcome:
         record_tool(self._events, tool.name, arguments_json, outcome, step=step)
         return outcome
+
+
+def mark_of(arguments: Mapping[str, Any], outcome: Outcome) -> Mark:
+    """Return what a run depended on; one that failed counts as not done when a block is gone through again."""
+    return Mark(digest(to_json(arguments)) if outcome.success else "", outcome.read)
 
 
 def record_tool(events: EventLog, name: str, arguments_json: str, outcome: Outcome, *, step: str = "") -> None:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Set
 from dataclasses import dataclass
 from typing import Any
 
 from voice_agent.dialogue import framework_tools as ft
 from voice_agent.dialogue.blocks import CollectStep
 from voice_agent.dialogue.cancellation import race
+from voice_agent.dialogue.conditions import Reference
 from voice_agent.dialogue.core import Core
+from voice_agent.dialogue.corrections import revisit
 from voice_agent.dialogue.dispatch import Outcome, record_tool
 from voice_agent.dialogue.events import to_json
 from voice_agent.dialogue.hook_runner import HookFailed
@@ -22,7 +24,8 @@ from voice_agent.dialogue.project import UNSUPPORTED
 from voice_agent.dialogue.questions import Questions
 from voice_agent.dialogue.routing import Router, RoutingRefused
 from voice_agent.dialogue.skill_file import mentions
-from voice_agent.dialogue.state import PendingCall
+from voice_agent.dialogue.state import Frame, PendingCall
+from voice_agent.dialogue.stepper import Budget
 from voice_agent.dialogue.steps import StepRunner
 from voice_agent.dialogue.turn import Turn
 
@@ -114,6 +117,8 @@ class FrameworkCalls:
                 raise Refused(f"{fault} Nothing was set.") from fault
         if not values:
             raise Refused("No value was given. Nothing was set.")
+        read = state.memory.read
+        corrected = {f.reference for f, value in values if read(f.namespace, f.name) not in (None, value)}
         for declared, value in values:
             state.memory.write(declared, value, Writer.MODEL)
         top = state.top
@@ -123,7 +128,19 @@ class FrameworkCalls:
             top.cursor.declined = False
             if isinstance(top.cursor.step, CollectStep):
                 turn.answer_due = False
+            self._go_back(turn, top, corrected)
         return OK
+
+    def _go_back(self, turn: Turn, frame: Frame, corrected: Set[Reference]) -> None:
+        """What the block has done with an answer that was corrected is done again with the new one."""
+        cursor = frame.cursor
+        step = None if cursor is None else revisit(cursor, frame.skill, corrected, self._core.state.memory.read)
+        if cursor is None or step is None:
+            return
+        # The same way once more is no circle.
+        turn.budget = Budget()
+        payload = {"skill": frame.skill.id, "block": cursor.block.id, "step": step.id}
+        self._core.events.append("ordered_block_revisited", payload)
 
     async def _complete(self, turn: Turn, offer: Offer, arguments: dict[str, Any], reply: ModelReply) -> Reply:
         top = self._core.state.top

@@ -246,10 +246,11 @@ class MemoryHandle:
     Closed when its user has ended; a tool that outlived its grace window cannot write any more.
     """
 
-    __slots__ = ("_closed", "_memory", "_skill", "_writer")
+    __slots__ = ("_closed", "_memory", "_skill", "_writer", "read")
 
     def __init__(self, memory: Memory, skill: str | None, writer: Writer = Writer.TOOL) -> None:
         self._memory, self._skill, self._writer, self._closed = memory, skill, writer, False
+        self.read: set[Reference] = set()
 
     def _field(self, name: str) -> Field:
         declared = self._memory.schema.resolve(name, self._skill)
@@ -265,6 +266,7 @@ class MemoryHandle:
             MemoryRefused: No such field is declared.
         """
         declared = self._field(name)
+        self.read.add(declared.reference)
         value = self._memory.read(declared.namespace, declared.name)
         return default if value is None else value
 

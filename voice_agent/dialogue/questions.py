@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from voice_agent.dialogue.core import Core
+from voice_agent.dialogue.dispatch import mark_of
 from voice_agent.dialogue.events import to_json
 from voice_agent.dialogue.routing import Router
 from voice_agent.dialogue.state import Frame, PendingCall, ResumeOffer
@@ -57,7 +58,7 @@ class Questions:
         outcome = await self._steps.run_tool(turn, frame, tool, question.arguments, step=question.step)
         cursor = frame.cursor
         if question.step is not None and cursor is not None:
-            done(cursor, self._core.state.memory.read, turn.budget)
+            done(cursor, self._core.state.memory.read, turn.budget, mark_of(question.arguments, outcome))
             turn.answer_due = False
         else:
             turn.answer_due = len(turn.reply.said) == said

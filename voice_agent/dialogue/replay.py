@@ -14,13 +14,14 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
-from voice_agent.dialogue.blocks import Block, CallStep, ToolStep
+from voice_agent.dialogue.blocks import Block, CallStep, CollectStep, ToolStep
+from voice_agent.dialogue.corrections import go_back
 from voice_agent.dialogue.events import payload_of
 from voice_agent.dialogue.memory import Memory
 from voice_agent.dialogue.project import Project
 from voice_agent.dialogue.reply import SILENCE
 from voice_agent.dialogue.state import DialogueState, Frame, Session
-from voice_agent.dialogue.stepper import Cursor, following
+from voice_agent.dialogue.stepper import Cursor, Mark, digest, following
 
 Payload = Mapping[str, Any]
 
@@ -72,6 +73,7 @@ class _Replayer:
             "skill_resumed": self._resumed,
             "ordered_block_started": self._block_started,
             "ordered_block_completed": self._block_completed,
+            "ordered_block_revisited": self._block_revisited,
             "tool_executed": self._tool_executed,
         }
 
@@ -150,8 +152,8 @@ class _Replayer:
 
     # --- blocks --------------------------------------------------------------------------------
 
-    def _pass(self, cursor: Cursor) -> None:
-        cursor.go(following(cursor.block, cursor.index, self._state.memory.read))
+    def _pass(self, cursor: Cursor, mark: Mark | None = None) -> None:
+        cursor.leave(following(cursor.block, cursor.index, self._state.memory.read), mark)
 
     def _block_started(self, event: Mapping[str, Any], payload: Payload) -> None:
         frame = self._frame(payload)
@@ -176,6 +178,15 @@ class _Replayer:
         if frame.cursor is not None and isinstance(frame.cursor.step, CallStep):
             self._pass(frame.cursor)
 
+    def _block_revisited(self, event: Mapping[str, Any], payload: Payload) -> None:
+        frame = self._frame(payload)
+        cursor = None if frame is None else frame.cursor
+        to = None if cursor is None else cursor.block.find(str(payload.get("step", "")))
+        if frame is None or cursor is None or not isinstance(to, CollectStep):
+            return
+        self._state.question = None
+        go_back(cursor, to, frame.skill, {to.field.reference}, self._state.memory.read)
+
     def _tool_executed(self, event: Mapping[str, Any], payload: Payload) -> None:
         """A tool that a step ran is behind the cursor: it is not run again."""
         self._state.question = None
@@ -191,7 +202,8 @@ class _Replayer:
         if cursor is not None and index is not None:
             name = name or cursor.block.steps[index].id
             cursor.go(index)
-            self._pass(cursor)
+            arguments = digest(str(payload.get("arguments_json", ""))) if payload.get("success") else ""
+            self._pass(cursor, Mark(arguments))
         if payload.get("success"):
             name = name or tool
             top.runs[name] = top.runs.get(name, 0) + 1

@@ -9,7 +9,7 @@ from typing import Any
 
 from voice_agent.dialogue.memory import Memory
 from voice_agent.dialogue.project import Project, Skill
-from voice_agent.dialogue.stepper import Cursor
+from voice_agent.dialogue.stepper import Cursor, Mark
 
 MAX_DEPTH = 10
 """Skills on the stack, and blocks within one skill."""
@@ -169,6 +169,8 @@ def snapshot(state: DialogueState) -> dict[str, Any]:
                         "since": c.since,
                         "answered": c.answered,
                         "declined": c.declined,
+                        "passed": _marks(c.passed),
+                        "again": _marks(c.again),
                     }
                     for c in frame.cursors
                 ],
@@ -176,6 +178,10 @@ def snapshot(state: DialogueState) -> dict[str, Any]:
             for frame in state.stack
         ],
     }
+
+
+def _marks(marks: Mapping[str, Mark]) -> list[list[Any]]:
+    return [[id, mark.arguments, sorted(mark.read)] for id, mark in marks.items()]
 
 
 def _iso(moment: datetime | None) -> str | None:
@@ -236,5 +242,9 @@ def _cursors(skill: Skill, items: list[Mapping[str, Any]]) -> list[Cursor] | Non
         index = len(block.steps) if item["step"] is None else block.index(item["step"])
         if index is None:
             return None
-        found.append(Cursor(block, index, item["since"], item["answered"], item["declined"]))
+        passed, again = (
+            {id: Mark(arguments, frozenset(read)) for id, arguments, read in item.get(key, [])}
+            for key in ("passed", "again")
+        )
+        found.append(Cursor(block, index, item["since"], item["answered"], item["declined"], passed, again))
     return found

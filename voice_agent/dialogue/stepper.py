@@ -6,10 +6,21 @@ fields, satisfied instructions) and stops at the first step that needs the world
 
 from __future__ import annotations
 
+import hashlib
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from voice_agent.dialogue.blocks import Block, CollectStep, InstructionsStep, ListenStep, NoopStep, Step
+from voice_agent.dialogue.blocks import (
+    ActionStep,
+    Block,
+    CallStep,
+    CollectStep,
+    InstructionsStep,
+    ListenStep,
+    NoopStep,
+    Step,
+    ToolStep,
+)
 from voice_agent.dialogue.conditions import Read
 
 log = logging.getLogger(__name__)
@@ -33,6 +44,24 @@ class Budget:
             raise StepBudgetExceeded(f"block {block.id!r} took more than {MAX_STEPS_PER_TURN} steps without waiting")
 
 
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """What a step that was done depended on.
+
+    Attributes:
+        arguments: `digest` of a tool's arguments; empty for other steps, and for a run that failed.
+        read: Memory references that the tool has read by itself.
+    """
+
+    arguments: str = ""
+    read: frozenset[str] = frozenset()
+
+
+def digest(arguments_json: str) -> str:
+    """Return what tells a tool's arguments from others."""
+    return hashlib.sha256(arguments_json.encode()).hexdigest()[:16]
+
+
 @dataclass(slots=True)
 class Cursor:
     """A place in a block.
@@ -42,6 +71,8 @@ class Cursor:
         since: Number of the turn in which the current step began to wait for the caller, if it did.
         answered: The model has replied at this instructions step.
         declined: The caller declined the confirmation this step asked for.
+        passed: Steps that were done, in the order in which each was last done.
+        again: Steps that were done before a correction moved the cursor back (`corrections`), and lie ahead again.
     """
 
     block: Block
@@ -49,6 +80,8 @@ class Cursor:
     since: int | None = None
     answered: bool = False
     declined: bool = False
+    passed: dict[str, Mark] = field(default_factory=dict)
+    again: dict[str, Mark] = field(default_factory=dict)
 
     @property
     def step(self) -> Step | None:
@@ -57,6 +90,20 @@ class Cursor:
     def go(self, index: int) -> None:
         self.index = index
         self.since, self.answered, self.declined = None, False, False
+
+    def leave(self, index: int, mark: Mark | None = None) -> None:
+        """The current step is done; go on to ``index``. A step that was passed over keeps its mark."""
+        step = self.step
+        if step is not None:
+            before = self.again.pop(step.id, Mark())
+            self.passed.pop(step.id, None)
+            self.passed[step.id] = before if mark is None else mark
+        self.go(index)
+
+    def asks(self, turn: int) -> None:
+        """The current step asks the caller. What was said before that is not known to fit any more; tools are."""
+        self.since = turn
+        self.again = {id: mark for id, mark in self.again.items() if isinstance(self.block.find(id), ToolStep)}
 
 
 def following(block: Block, index: int, read: Read) -> int:
@@ -85,11 +132,17 @@ def plan(cursor: Cursor, read: Read, turn: int, budget: Budget) -> Step | None:
         StepBudgetExceeded: The block moves in a circle.
     """
     while (step := cursor.step) is not None:
-        if not _settled(cursor, step, read, turn):
+        if not _settled(cursor, step, read, turn) and not _is_repetition(cursor, step):
             return step
         budget.spend(cursor.block)
-        cursor.go(following(cursor.block, cursor.index, read))
+        cursor.leave(following(cursor.block, cursor.index, read))
     return None
+
+
+def _is_repetition(cursor: Cursor, step: Step) -> bool:
+    """Said or heard before a correction, and not to be said or heard again because of it."""
+    talk = isinstance(step, InstructionsStep) and step.complete_when is None
+    return step.id in cursor.again and (talk or isinstance(step, ActionStep | ListenStep | CallStep))
 
 
 def _settled(cursor: Cursor, step: Step, read: Read, turn: int) -> bool:
@@ -108,11 +161,14 @@ def _settled(cursor: Cursor, step: Step, read: Read, turn: int) -> bool:
             return False
 
 
-def done(cursor: Cursor, read: Read, budget: Budget) -> None:
+def done(cursor: Cursor, read: Read, budget: Budget, mark: Mark | None = None) -> None:
     """The current step has been done: move on.
+
+    Args:
+        mark: What a tool's run depended on.
 
     Raises:
         StepBudgetExceeded: The block moves in a circle.
     """
     budget.spend(cursor.block)
-    cursor.go(following(cursor.block, cursor.index, read))
+    cursor.leave(following(cursor.block, cursor.index, read), mark)

@@ -20,14 +20,14 @@ from voice_agent.dialogue.blocks import (
     ToolStep,
 )
 from voice_agent.dialogue.core import Core, log
-from voice_agent.dialogue.dispatch import Outcome, record_tool
+from voice_agent.dialogue.dispatch import Outcome, mark_of, record_tool
 from voice_agent.dialogue.ending import Ending
 from voice_agent.dialogue.events import to_json
 from voice_agent.dialogue.memory import Field, MemoryRefused, Writer
 from voice_agent.dialogue.project import SILENCE, Skill, reads_before_asking
 from voice_agent.dialogue.routing import Router, RoutingRefused
 from voice_agent.dialogue.state import Frame, PendingCall
-from voice_agent.dialogue.stepper import Cursor, done, plan
+from voice_agent.dialogue.stepper import Cursor, Mark, digest, done, plan
 from voice_agent.dialogue.tools import Tool
 from voice_agent.dialogue.turn import Turn
 
@@ -110,8 +110,8 @@ class StepRunner:
     def _wait_or_model(turn: Turn) -> Next:
         return Next.MODEL if turn.answer_due else Next.WAIT
 
-    def _done(self, turn: Turn, cursor: Cursor) -> None:
-        done(cursor, self._core.state.memory.read, turn.budget)
+    def _done(self, turn: Turn, cursor: Cursor, mark: Mark | None = None) -> None:
+        done(cursor, self._core.state.memory.read, turn.budget, mark)
 
     def _fire_triggers(self, turn: Turn, frame: Frame) -> None:
         for index, trigger in enumerate(frame.skill.triggers):
@@ -144,7 +144,7 @@ class StepRunner:
         return Next.WAIT
 
     def _ask(self, turn: Turn, frame: Frame, cursor: Cursor, step: CollectStep) -> Next:
-        cursor.since = turn.number
+        cursor.asks(turn.number)
         name = step.utterance or f"utter_ask_{step.field.name}"
         if self._core.project.responses.find(name, frame.skill.id) is None:
             return Next.MODEL
@@ -218,13 +218,18 @@ class StepRunner:
     # --- tools ---------------------------------------------------------------------------------
 
     async def _tool(self, turn: Turn, frame: Frame, cursor: Cursor, step: ToolStep) -> Next | None:
+        tool = frame.skill.tools[step.tool]
+        arguments = self._arguments(tool, step, frame.skill)
+        before = cursor.again.get(step.id)
+        if before is not None and before.arguments == digest(to_json(arguments)):
+            # It ran before a correction that has changed nothing for it.
+            self._done(turn, cursor)
+            return None
         constraint = frame.skill.constraint(step.tool)
         read = self._core.state.memory.read
         if constraint.requires is not None and not constraint.requires.holds(read):
             # Held, not failed: nothing but the caller or the model can change that now.
             return self._wait_or_model(turn)
-        tool = frame.skill.tools[step.tool]
-        arguments = self._arguments(tool, step, frame.skill)
         if constraint.confirmation is not None:
             if cursor.declined:
                 return self._wait_or_model(turn)
@@ -232,7 +237,7 @@ class StepRunner:
             return self._wait_or_model(turn)
         outcome = await self.run_tool(turn, frame, tool, arguments, step=step.id)
         turn.note_tool(tool.name, to_json(arguments), outcome.json)
-        self._done(turn, cursor)
+        self._done(turn, cursor, mark_of(arguments, outcome))
         return None
 
     def _arguments(self, tool: Tool, step: ToolStep, skill: Skill) -> dict[str, Any]:
@@ -261,6 +266,9 @@ class StepRunner:
         # What was said before is heard while the tool works.
         await self._core.speaker.flush(turn)
         name = step or tool.name
+        if step is not None and frame.cursor is not None:
+            # From here on what an earlier run came to is no longer certain.
+            frame.cursor.again.pop(step, None)
         outcome = await self._core.dispatcher.run(
             tool,
             arguments,
