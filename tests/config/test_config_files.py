@@ -33,7 +33,10 @@ def test_two_short_files_are_enough(tmp_path: Path) -> None:
 def test_missing_files_and_a_missing_folder_are_named(tmp_path: Path) -> None:
     with pytest.raises(ProjectError, match="is no project: .*voice-agent new"):
         load_config(tmp_path, {})
-    assert {p.id for p in faults(tmp_path, agent_yml=PERSONA)} == {"integrations.missing"}
+    (tmp_path / "agent.yml").write_text(PERSONA)
+    with pytest.raises(ProjectError) as caught:
+        load_config(tmp_path, {})
+    assert {p.id for p in caught.value.problems} == {"integrations.missing"}
     with pytest.raises(ProjectError, match="not a directory"):
         load_config(tmp_path / "nowhere", {})
 
