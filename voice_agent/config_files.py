@@ -12,7 +12,8 @@ from pydantic import BaseModel, ValidationError
 
 from voice_agent.config import AgentFile, Channels, Integrations, StyleOptions
 from voice_agent.diagnostics import Problem, ProjectError, Severity, did_you_mean
-from voice_agent.yaml_source import LocatedList, LocatedMap, Reader, YamlFile, expand_variables, line_of, read_file
+from voice_agent.variables import expand_variables
+from voice_agent.yaml_source import LocatedList, LocatedMap, Reader, YamlFile, line_of, read_file
 
 SETTINGS_FILES = ("agent.yml", "integrations.yml")
 """A directory with neither is no project."""

@@ -7,16 +7,20 @@ Differs from YAML 1.1 where authors are bitten by it: ``on``, ``off``, ``yes`` a
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 import yaml
 
 from voice_agent.diagnostics import Problem, Severity, did_you_mean
+from voice_agent.text_file import read_text
 
 MAX_NODES = 200_000
 """Values one file may hold, aliases expanded; a bound on what a hostile file can cost."""
+
+MAX_NUMBER_CHARS = 300
+"""Python itself refuses to write out an integer of some thousand digits."""
 
 
 class LocatedMap(dict[str, Any]):
@@ -37,6 +41,10 @@ class _Loader(yaml.SafeLoader):
     """`yaml.SafeLoader` with the core schema of YAML 1.2 for plain scalars. Says best what is wrong with a text."""
 
 
+_CORE = "tag:yaml.org,2002:"
+_MERGE = f"{_CORE}merge"
+_SCALARS = ("str", "bool", "int", "float", "null")
+
 _loaders: list[Any] = [_Loader]
 if yaml.__with_libyaml__:
 
@@ -56,7 +64,7 @@ for _tag, _pattern, _first in (
     ("merge", r"^<<$", "<"),
 ):
     for _loader in _loaders:
-        _loader.add_implicit_resolver(f"tag:yaml.org,2002:{_tag}", re.compile(_pattern), list(_first))
+        _loader.add_implicit_resolver(f"{_CORE}{_tag}", re.compile(_pattern), list(_first))
 
 
 class YamlFile:
@@ -104,32 +112,66 @@ class YamlFile:
         if self._nodes > MAX_NODES:
             raise OverflowError
         if isinstance(node, yaml.MappingNode):
-            loader.flatten_mapping(node)
             return self._mapping(loader, node)
         if isinstance(node, yaml.SequenceNode):
             items = LocatedList(self._convert(loader, child) for child in node.value)
             items.line = node.start_mark.line + self._offset
             items.item_lines = [child.start_mark.line + self._offset for child in node.value]
             return items
-        return loader.construct_object(node)
+        return self._scalar(loader, node)
+
+    def _scalar(self, loader: Any, node: yaml.Node) -> Any:
+        kind = node.tag.removeprefix(_CORE)
+        line = node.start_mark.line + self._offset
+        if kind not in _SCALARS:
+            self._complain("yaml.tag", f"The tag {kind!r} means nothing here.", "Remove it, or quote the text.", line)
+            return None
+        try:
+            if kind in ("int", "float") and len(node.value) > MAX_NUMBER_CHARS:
+                raise ValueError
+            return loader.construct_object(node)
+        except (ValueError, KeyError):
+            self._complain("yaml.value", f"{node.value!r:.40} is no {kind}.", "Quote it to make it text.", line)
+            return None
 
     def _mapping(self, loader: Any, node: yaml.MappingNode) -> LocatedMap:
         result = LocatedMap()
         result.line = node.start_mark.line + self._offset
         result.key_lines = {}
+        merged: list[LocatedMap] = []
         for key_node, value_node in node.value:
             line = key_node.start_mark.line + self._offset
+            if key_node.tag == _MERGE:
+                merged += self._merged(loader, value_node, line)
+                continue
             if not isinstance(key_node, yaml.ScalarNode):
                 self._complain("yaml.key", "A key must be a plain word.", "Quote it, or make it a list.", line)
                 continue
             key = key_node.value
             if key in result:
-                first = result.key_lines[key]
-                self._complain("yaml.duplicate_key", f"{key!r} stands here twice (first on line {first}).", "", line)
+                message = f"{key!r} stands here twice (first on line {result.key_lines[key]})."
+                self._complain("yaml.duplicate_key", message, "Keep one.", line)
                 continue
             result[key] = self._convert(loader, value_node)
             result.key_lines[key] = line
+        for other in merged:
+            for key, value in other.items():
+                if key not in result:
+                    result[key], result.key_lines[key] = value, other.key_lines[key]
         return result
+
+    def _merged(self, loader: Any, node: yaml.Node, line: int) -> list[LocatedMap]:
+        """Return what ``<<`` takes over: one mapping or several, the first one winning. Own keys win over all.
+
+        Not left to PyYAML, which writes merged keys into the nodes: own keys then look like duplicates.
+        """
+        value = self._convert(loader, node)
+        found = value if isinstance(value, LocatedList) else [value]
+        if all(isinstance(one, LocatedMap) for one in found):
+            return list(found)
+        remedy = "Name an anchor: `<<: *name`."
+        self._complain("yaml.merge", "`<<` takes a mapping, or a list of mappings.", remedy, line)
+        return []
 
 
 def _hint(fault: yaml.MarkedYAMLError, text: str) -> str:
@@ -173,7 +215,8 @@ class Reader:
         if isinstance(value, LocatedMap):
             return value
         if value is not None:
-            self.error("type", f"{what} must be a mapping, not {_name(value)}.", "", getattr(value, "line", line))
+            message = f"{what} must be a mapping, not {_name(value)}."
+            self.error("type", message, "Write `key: value`.", getattr(value, "line", line))
         empty = LocatedMap()
         empty.line, empty.key_lines = line or 1, {}
         return empty
@@ -183,7 +226,8 @@ class Reader:
         if isinstance(value, LocatedList):
             return list(zip(value, value.item_lines, strict=True))
         if value is not None:
-            self.error("type", f"{what} must be a list, not {_name(value)}.", "", getattr(value, "line", line))
+            message = f"{what} must be a list, not {_name(value)}."
+            self.error("type", message, "Write `- item` lines.", getattr(value, "line", line))
         return []
 
     def text(self, parent: LocatedMap, key: str, what: str, *, required: bool = False) -> str:
@@ -198,7 +242,7 @@ class Reader:
                 "type", f"{what} must be text, not a mapping.", "A text that contains ': ' must be quoted.", line
             )
         elif value is not None and not isinstance(value, str):
-            self.error("type", f"{what} must be text, not {_name(value)}.", "", line)
+            self.error("type", f"{what} must be text, not {_name(value)}.", "Write text, in quotes.", line)
         elif required:
             self.error(f"missing_{key}", f"{what} is missing.", f"Add `{key}:`.", line)
         return ""
@@ -211,7 +255,7 @@ class Reader:
         words = {"yes": True, "on": True, "true": True, "no": False, "off": False, "false": False}
         if isinstance(value, str) and value.lower() in words:
             return words[value.lower()]
-        self.error("type", f"`{key}` must be true or false.", "", parent.key_lines.get(key))
+        self.error("type", f"`{key}` must be true or false.", "Write one of them.", parent.key_lines.get(key))
         return default
 
     def unknown(self, parent: LocatedMap, known: Iterable[str], where: str, *, strict: bool = False) -> None:
@@ -236,45 +280,9 @@ def _name(value: Any) -> str:
 
 def read_file(path: Path, problems: list[Problem]) -> YamlFile | None:
     """Read a YAML file, appending its problems; None when it cannot be read at all."""
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except UnicodeDecodeError as fault:
-        problems.append(Problem("file.encoding", f"Not UTF-8: {fault.reason}.", "Save the file as UTF-8.", path))
-        return None
-    except OSError as fault:
-        problems.append(Problem("file.unreadable", f"Cannot be read: {fault.strerror}.", "", path))
+    text = read_text(path, problems)
+    if text is None:
         return None
     source = YamlFile(text, path)
     problems.extend(source.problems)
     return None if any(p.id.startswith("yaml.syntax") for p in source.problems) else source
-
-
-_VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
-
-
-def expand_variables(value: Any, environ: Mapping[str, str], missing: Callable[[str, int | None], None]) -> Any:
-    """Replace ``${NAME}`` and ``${NAME:-default}`` in every text below ``value``, in place.
-
-    ``missing(name, line)`` is called for a variable that is neither set nor has a default.
-    """
-
-    def fill(text: str, line: int | None) -> str:
-        def one(found: re.Match[str]) -> str:
-            name, default = found.group(1), found.group(2)
-            if name in environ:
-                return environ[name]
-            if default is None:
-                missing(name, line)
-            return default or ""
-
-        return _VARIABLE.sub(one, text)
-
-    if isinstance(value, LocatedMap):
-        for key, child in value.items():
-            line = value.key_lines[key]
-            value[key] = fill(child, line) if isinstance(child, str) else expand_variables(child, environ, missing)
-    elif isinstance(value, LocatedList):
-        for index, child in enumerate(value):
-            line = value.item_lines[index]
-            value[index] = fill(child, line) if isinstance(child, str) else expand_variables(child, environ, missing)
-    return value

@@ -85,6 +85,47 @@ def test_aliases_that_multiply_are_bounded() -> None:
     assert problem.id == "yaml.too_large"
 
 
+def test_merge_keys_that_multiply_are_bounded() -> None:
+    bomb = "a0: &a0 {k: v}\n"
+    bomb += "".join(f"a{n}: &a{n} {{<<: [{', '.join([f'*a{n - 1}'] * 10)}]}}\n" for n in range(1, 9))
+    (problem,) = read(bomb).problems
+    assert problem.id == "yaml.too_large"
+
+
+def test_own_keys_win_over_merged_ones_and_the_first_merged_over_the_next() -> None:
+    file = read("a: &a {x: 1, y: 1}\nb: &b {x: 2, z: 2}\nc:\n  <<: [*a, *b]\n  y: 3\n")
+    assert file.problems == []
+    assert file.value["c"] == {"x": 1, "y": 3, "z": 2}
+    assert file.value["c"].key_lines == {"y": 5, "x": 1, "z": 2}
+
+
+@pytest.mark.parametrize("text", ["a: {<<: 3}\n", "a:\n  <<: [{b: c}, d]\n"])
+def test_a_merge_of_what_is_no_mapping_is_a_problem(text: str) -> None:
+    (problem,) = read(text).problems
+    assert (problem.id, problem.line) == ("yaml.merge", text.count("\n"))
+
+
+@pytest.mark.parametrize(
+    ("value", "id"),
+    [
+        ("!!int abc", "yaml.value"),
+        ("!!float abc", "yaml.value"),
+        ("!!bool maybe", "yaml.value"),
+        ("9" * 5000, "yaml.value"),
+        ("0x" + "f" * 5000, "yaml.value"),
+        ("!!binary '####'", "yaml.tag"),
+        ("!!timestamp nope", "yaml.tag"),
+        ("!!timestamp 2020-99-99", "yaml.tag"),
+        ("!mine x", "yaml.tag"),
+    ],
+)
+def test_a_value_that_its_tag_does_not_fit_is_a_problem_with_its_line(value: str, id: str) -> None:
+    file = read(f"a: 1\nb: {value}\n")
+    (problem,) = file.problems
+    assert (problem.id, problem.line, file.value["b"]) == (id, 2, None)
+    assert problem.remedy
+
+
 @pytest.mark.parametrize("text", ["", "# nothing\n", "---\n"])
 def test_an_empty_file_is_no_value_and_no_problem(text: str) -> None:
     file = read(text)

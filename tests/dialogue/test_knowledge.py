@@ -31,7 +31,7 @@ def test_passages_carry_the_headings_above_them() -> None:
 
 def test_a_text_without_headings_is_titled_by_its_file(tmp_path: Path) -> None:
     (tmp_path / "house_rules.md").write_text("No smoking.")
-    assert read_references(tmp_path, tmp_path) == [Passage("house rules", "No smoking.", "house_rules.md")]
+    assert read_references(tmp_path, tmp_path, []) == [Passage("house rules", "No smoking.", "house_rules.md")]
 
 
 def test_a_long_section_is_cut_at_blank_lines() -> None:
@@ -66,3 +66,19 @@ async def test_no_more_than_the_limit_is_returned_and_an_empty_index_is_fine() -
     many = WordIndex([Passage(f"t{n}", "shared words") for n in range(9)])
     assert len(await many.search("shared", limit=2)) == 2
     assert (len(WordIndex([])), await WordIndex([]).search("x")) == (0, [])
+
+
+async def test_a_paragraph_longer_than_a_passage_is_cut_and_nothing_of_it_is_lost(tmp_path: Path) -> None:
+    text = " ".join(f"word{n}" for n in range(2000))
+    (tmp_path / "long.md").write_text(f"{text}\n\n{'x' * 3000}")
+    found = read_references(tmp_path, tmp_path, [])
+    assert all(len(p.text) <= MAX_PASSAGE_CHARS for p in found)
+    assert "".join(p.text for p in found).replace(" ", "").replace("\n", "") == text.replace(" ", "") + "x" * 3000
+    (best, *_) = await WordIndex(found).search("word1500")
+    assert "word1500" in best.passage.text
+
+
+async def test_a_search_of_many_passages_looks_at_those_that_share_a_word() -> None:
+    index = WordIndex([Passage(f"Topic {n}", f"item{n} costs euros") for n in range(10_000)])
+    found = await index.search("what is the price of item77")
+    assert [s.passage.title for s in found] == ["Topic 77"]

@@ -47,5 +47,6 @@ def _hooks(project: Project) -> list[Problem]:
             message = (
                 f"The hook {name} must see whole messages, so replies are not spoken while the model still writes."
             )
-            found.append(Problem("hook.waits", message, "", project.root / "hooks.py", None, Severity.NOTE))
+            remedy = "Leave it out if the first word must come sooner."
+            found.append(Problem("hook.waits", message, remedy, project.root / "hooks.py", None, Severity.NOTE))
     return found

@@ -16,7 +16,8 @@ from pydantic import ValidationError
 
 from voice_agent.config import LlmOptions
 from voice_agent.diagnostics import Problem, did_you_mean
-from voice_agent.yaml_source import LocatedMap, Reader, expand_variables, read_file
+from voice_agent.variables import expand_variables
+from voice_agent.yaml_source import LocatedMap, Reader, read_file
 
 _NOT_ACTED_ON = {
     "tracker_store": "Conversations are kept where integrations.yml says.",

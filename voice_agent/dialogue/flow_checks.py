@@ -20,6 +20,7 @@ from voice_agent.dialogue.blocks import (
     ToolStep,
 )
 from voice_agent.dialogue.project import Project, Skill
+from voice_agent.text_file import read_text
 
 _MENTION = re.compile(r"@(\w+)\.(\w[\w-]*)")
 _FENCE = re.compile(r"^\s*:::")
@@ -45,10 +46,8 @@ class _Mention:
 
 def _mentions(path: Path) -> Iterable[_Mention]:
     """Yield every ``@kind.id`` of a skill's body."""
-    try:
-        lines = path.read_text(encoding="utf-8-sig").splitlines()
-    except (OSError, UnicodeDecodeError):
-        return
+    # What is wrong with the file was reported when it was loaded.
+    lines = (read_text(path, []) or "").splitlines()
     body = next((i for i, line in enumerate(lines[1:], 1) if line.rstrip() == "---"), len(lines)) + 1
     fenced = False
     for number, line in enumerate(lines[body:], body + 1):

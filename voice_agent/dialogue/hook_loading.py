@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import inspect
 from pathlib import Path
+from types import FunctionType
 
 from voice_agent.diagnostics import Problem, Severity, did_you_mean
 from voice_agent.dialogue.hook_runner import HookSet
 from voice_agent.dialogue.hooks import NAMES, Hook, HookDefinitionError, build_hook, hook_name, point_of
-from voice_agent.dialogue.tool_loading import import_file, line_in
+from voice_agent.dialogue.tool_loading import REMEDIES, import_file, line_in
 
 
 def load_hooks(root: Path, problems: list[Problem]) -> HookSet:
@@ -21,7 +23,8 @@ def load_hooks(root: Path, problems: list[Problem]) -> HookSet:
         if module is None:
             continue
         for name, value in vars(module).items():
-            if getattr(value, "__module__", None) != module.__name__:
+            # Nothing but a function is asked: an object of the project's may raise at any attribute.
+            if not inspect.isfunction(value) or value.__module__ != module.__name__:
                 continue
             kind = hook_name(value)
             if kind is None:
@@ -30,7 +33,7 @@ def load_hooks(root: Path, problems: list[Problem]) -> HookSet:
             try:
                 found.append(build_hook(kind, value))
             except HookDefinitionError as fault:
-                problems.append(Problem("hook.definition", str(fault), "", path, line_in(value)))
+                problems.append(Problem("hook.definition", str(fault), REMEDIES["hook"], path, line_in(value)))
     return HookSet(found)
 
 
@@ -40,9 +43,9 @@ def _files(root: Path) -> list[Path]:
     return ([single] if single.is_file() else []) + nested
 
 
-def _suspicious(name: str, value: object, path: Path, problems: list[Problem]) -> None:
+def _suspicious(name: str, value: FunctionType, path: Path, problems: list[Problem]) -> None:
     """Name a function that is called like a hook but for a slip: it would never be run, silently."""
-    if not callable(value) or isinstance(value, type) or not name.startswith(("on_", "modify_")):
+    if not name.startswith(("on_", "modify_")):
         return
     observed = point_of(f"on_{name.removeprefix('modify_')}")
     if observed is not None:

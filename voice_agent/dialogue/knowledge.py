@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 import math
 import re
 from collections import Counter
@@ -10,7 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
+from voice_agent.diagnostics import Problem
+from voice_agent.text_file import read_text
+
 MAX_PASSAGE_CHARS = 1200
+MAX_QUERY_CHARS = 2000
 
 _WORD = re.compile(r"[a-z0-9]+(?:'[a-z]+)?")
 _STOP = frozenset(
@@ -79,7 +84,7 @@ def passages(text: str, source: str, fallback_title: str) -> list[Passage]:
 
 def _pieces(text: str) -> Iterable[str]:
     piece = ""
-    for paragraph in re.split(r"\n\s*\n", text):
+    for paragraph in _paragraphs(text):
         if piece and len(piece) + len(paragraph) > MAX_PASSAGE_CHARS:
             yield piece
             piece = ""
@@ -88,11 +93,28 @@ def _pieces(text: str) -> Iterable[str]:
         yield piece
 
 
-def read_references(folder: Path, root: Path) -> list[Passage]:
-    """Read every markdown file below ``folder``; files that are no UTF-8 are read as far as they go."""
+def _paragraphs(text: str) -> Iterable[str]:
+    """Return the paragraphs, those too long for a passage cut at spaces, or anywhere if there are none."""
+    for paragraph in re.split(r"\n\s*\n", text):
+        rest = paragraph
+        while len(rest) > MAX_PASSAGE_CHARS:
+            at = rest.rfind(" ", 1, MAX_PASSAGE_CHARS + 1)
+            at = at if at > 0 else MAX_PASSAGE_CHARS
+            yield rest[:at]
+            rest = rest[at:].lstrip()
+        yield rest
+
+
+def read_references(folder: Path, root: Path, problems: list[Problem]) -> list[Passage]:
+    """Read every markdown file below ``folder``; files that are no UTF-8 are read as far as they go.
+
+    A file that cannot be read becomes a problem; nothing raises.
+    """
     found: list[Passage] = []
     for path in sorted(folder.rglob("*.md")):
-        text = path.read_text(encoding="utf-8-sig", errors="replace")
+        text = None if path.is_dir() else read_text(path, problems, errors="replace")
+        if text is None:
+            continue
         found += passages(text, str(path.relative_to(root)), path.stem.replace("_", " ").replace("-", " "))
     return found
 
@@ -117,10 +139,15 @@ class WordIndex:
 
     def __init__(self, found: Sequence[Passage]) -> None:
         self._passages = tuple(found)
-        self._counts = [Counter(words(f"{p.title} {p.title} {p.text}")) for p in self._passages]
-        self._lengths = [sum(counts.values()) for counts in self._counts]
-        self._mean = (sum(self._lengths) / len(self._lengths)) if self._lengths else 1.0
-        self._spread: Counter[str] = Counter(word for counts in self._counts for word in counts)
+        self._postings: dict[str, list[tuple[int, int]]] = {}
+        lengths: list[int] = []
+        for number, passage in enumerate(self._passages):
+            counts = Counter(words(f"{passage.title} {passage.title} {passage.text}"))
+            lengths.append(sum(counts.values()))
+            for word, count in counts.items():
+                self._postings.setdefault(word, []).append((number, count))
+        mean = max(sum(lengths) / max(len(lengths), 1), 1e-9)
+        self._norms = [self.K1 * (1 - self.B + self.B * length / mean) for length in lengths]
 
     def __len__(self) -> int:
         return len(self._passages)
@@ -131,15 +158,13 @@ class WordIndex:
         return self._passages
 
     async def search(self, query: str, *, limit: int = 3) -> Sequence[ScoredPassage]:
-        wanted = set(words(query[:2000]))
-        scored = [ScoredPassage(p, self._score(i, wanted)) for i, p in enumerate(self._passages)]
-        return sorted((s for s in scored if s.score > 0), key=lambda s: -s.score)[:limit]
-
-    def _score(self, index: int, wanted: set[str]) -> float:
-        counts, total = self._counts[index], 0.0
-        norm = self.K1 * (1 - self.B + self.B * self._lengths[index] / max(self._mean, 1e-9))
-        for word in wanted & counts.keys():
-            spread = self._spread[word]
-            rarity = math.log(1 + (len(self._passages) - spread + 0.5) / (spread + 0.5))
-            total += rarity * counts[word] * (self.K1 + 1) / (counts[word] + norm)
-        return total
+        # Looks only at passages that share a word with the question: it runs on the event loop.
+        scores: dict[int, float] = {}
+        for word in dict.fromkeys(words(query[:MAX_QUERY_CHARS])):
+            spread = self._postings.get(word, ())
+            rarity = math.log(1 + (len(self._passages) - len(spread) + 0.5) / (len(spread) + 0.5))
+            for number, count in spread:
+                score = rarity * count * (self.K1 + 1) / (count + self._norms[number])
+                scores[number] = scores.get(number, 0.0) + score
+        best = heapq.nsmallest(limit, scores.items(), key=lambda found: (-found[1], found[0]))
+        return [ScoredPassage(self._passages[number], score) for number, score in best]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import keyword
 import os
+import unicodedata
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -23,6 +25,7 @@ from voice_agent.dialogue.responses import Response, Responses
 from voice_agent.dialogue.skill_file import SkillFile, read_skill
 from voice_agent.dialogue.tool_loading import load_tool_folder, project_imports
 from voice_agent.dialogue.tools import Tool
+from voice_agent.text_file import read_text
 from voice_agent.yaml_source import Reader, read_file
 
 LIFECYCLE_FOLDER = Path(__file__).parent / "lifecycle"
@@ -44,7 +47,8 @@ class ProjectLoader:
     def _folders(self, parent: Path) -> dict[str, Path]:
         if not parent.is_dir():
             return {}
-        return {p.parent.name: p.parent for p in sorted(parent.glob("*/skill.md"))}
+        # Some file systems take letters and their accents apart; conditions name skills in the composed form.
+        return {unicodedata.normalize("NFKC", p.parent.name): p.parent for p in sorted(parent.glob("*/skill.md"))}
 
     def load(self) -> Project:
         root = self.root
@@ -56,7 +60,7 @@ class ProjectLoader:
         files = {skill: f for skill, folder in self.folders.items() if (f := self._skill_file(skill, folder, schema))}
         responses = self._responses(schema)
         skills = {id: self._skill(id, file, schema, shared, local[id]) for id, file in files.items()}
-        references = read_references(root / "references", root)
+        references = read_references(root / "references", root, self.problems)
         endpoints = read_endpoints(root / "endpoints.yml", self.problems, os.environ)
         index = WordIndex(references) if references else None
         project = Project(root, skills, schema, responses, index, hooks, endpoints)
@@ -117,17 +121,25 @@ class ProjectLoader:
     def _skill_file(self, skill: str, folder: Path, schema: Schema) -> SkillFile | None:
         path = folder / "skill.md"
         reader = Reader(path, self.problems, "skill")
-        try:
-            text = path.read_text(encoding="utf-8-sig")
-        except (OSError, UnicodeDecodeError) as fault:
-            reader.error("unreadable", f"Cannot be read: {fault}.", "Save the file as UTF-8.")
+        text = read_text(path, self.problems)
+        if text is None:
             return None
+        self._check_id(skill, reader)
+        return read_skill(path, text, Names(skill, schema, reader))
+
+    @staticmethod
+    def _check_id(skill: str, reader: Reader) -> None:
         if not skill.replace("-", "_").isidentifier():
             reader.error("id", f"The folder name {skill!r} cannot be a skill id.", "Use letters, digits, underscores.")
-        if "-" in skill:
+        elif skill == PROJECT:
+            message = f"A skill cannot be called {skill!r}: that is the memory of the whole conversation."
+            reader.error("id", message, "Rename the folder.")
+        elif "-" in skill:
             message = f"Conditions cannot name the memory of {skill!r} because of the hyphen."
             reader.warn("id_hyphen", message, f"Call the folder {skill.replace('-', '_')}.")
-        return read_skill(path, text, Names(skill, schema, reader))
+        elif keyword.iskeyword(skill):
+            message = f"Conditions cannot name the memory of {skill!r} because that is a word of their own."
+            reader.warn("id_keyword", message, "Rename the folder.")
 
     def _skill(
         self, id: str, file: SkillFile, schema: Schema, shared: Mapping[str, Tool], local: Mapping[str, Tool]
@@ -139,7 +151,8 @@ class ProjectLoader:
             self._problem("skill.engine_managed", message, "Remove `engine_managed: false`.", file.path,
                           line=file.engine_managed_line)  # fmt: skip
         managed = lifecycle if file.engine_managed is None else file.engine_managed
-        passages = read_references(folder / "references", self.root) if folder.is_relative_to(self.root) else []
+        own = folder.is_relative_to(self.root)
+        passages = read_references(folder / "references", self.root, self.problems) if own else []
         return Skill(
             id=id,
             name=file.name,

@@ -25,6 +25,13 @@ from voice_agent.diagnostics import Problem, Severity
 from voice_agent.dialogue import hooks as our_hooks
 from voice_agent.dialogue import tools as our_tools
 from voice_agent.dialogue.tools import Tool, ToolDefinitionError, build_tool, is_tool
+from voice_agent.text_file import read_bytes
+
+REMEDIES = {
+    "tool": 'Write @tool(description="…") on an `async def` with plain, typed parameters.',
+    "hook": "Write an `async def` that takes (payload) or (payload, context).",
+}
+"""What a definition should look like, by kind of file."""
 
 _lock = threading.Lock()
 _serial = itertools.count()
@@ -101,6 +108,8 @@ def import_file(
         kind: First part of the ids of problems.
         refusal: What a decorator raises; its message is fit for the author as it is.
     """
+    if read_bytes(path, problems) is None:
+        return None
     name = f"_project_{kind}s_{next(_serial)}_{path.stem}"
     spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None and spec.loader is not None
@@ -109,12 +118,16 @@ def import_file(
     try:
         spec.loader.exec_module(module)
     except refusal as fault:
-        problems.append(Problem(f"{kind}.definition", str(fault), "", path, _line(fault, path)))
+        problems.append(Problem(f"{kind}.definition", str(fault), REMEDIES[kind], path, _line(fault, path)))
     except SyntaxError as fault:
-        problems.append(Problem(f"{kind}.syntax", f"Not valid Python: {fault.msg}.", "", path, fault.lineno))
-    except (Exception, SystemExit) as fault:  # noqa: BLE001 - a project's module may raise anything at import
+        message = f"Not valid Python: {fault.msg}."
+        problems.append(Problem(f"{kind}.syntax", message, "Mend the line.", path, fault.lineno))
+    except KeyboardInterrupt:
+        raise
+    except BaseException as fault:  # noqa: BLE001 - a project's module may raise anything, `SystemExit` too
         message = f"Cannot be imported: {type(fault).__name__}: {fault}."
-        problems.append(Problem(f"{kind}.import", message, "", path, _line(fault, path)))
+        remedy = "Mend what it raises, or install what it needs."
+        problems.append(Problem(f"{kind}.import", message, remedy, path, _line(fault, path)))
     else:
         return module
     finally:
@@ -137,7 +150,7 @@ def load_tools(path: Path, problems: list[Problem]) -> dict[str, Tool]:
             try:
                 built = build_tool(value)
             except ToolDefinitionError as fault:
-                problems.append(Problem("tool.definition", str(fault), "", path, line_in(value)))
+                problems.append(Problem("tool.definition", str(fault), REMEDIES["tool"], path, line_in(value)))
                 continue
             found[value.__name__] = replace(built, path=path, writes=writes.get(value.__name__, ()))
     return found
@@ -152,7 +165,7 @@ def line_in(function: object) -> int | None:
 def memory_writes(path: Path) -> dict[str, tuple[tuple[str, int], ...]]:
     """Return, by function, the fields that its text writes by a literal name (``….memory.set("x", …)``), with lines."""
     found: dict[str, tuple[tuple[str, int], ...]] = {}
-    for function in ast.parse(path.read_text(encoding="utf-8-sig")).body:
+    for function in ast.parse(path.read_bytes()).body:
         if isinstance(function, ast.AsyncFunctionDef):
             calls = (node for node in ast.walk(function) if isinstance(node, ast.Call))
             found[function.name] = tuple(write for call in calls if (write := _written(call)) is not None)

@@ -143,7 +143,9 @@ class Tool:
 
 
 def is_tool(value: object) -> bool:
-    return isinstance(getattr(value, MARK, None), _Mark)
+    """Return whether a module's value was marked by `tool`."""
+    # Nothing but a function is asked: an object of the project's may raise at any attribute.
+    return inspect.isfunction(value) and isinstance(getattr(value, MARK, None), _Mark)
 
 
 def build_tool(function: Callable[..., Awaitable[Any]]) -> Tool:
