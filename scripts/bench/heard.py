@@ -10,6 +10,7 @@ as the recogniser writes them: digits grouped, words for sounds, marks missing.
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 import sys
 from pathlib import Path
@@ -70,4 +71,6 @@ def lines_of(speech: bytes) -> list[NDArray[np.int16]]:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]) if len(sys.argv) > 1 else LINES)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("file", type=Path, nargs="?", default=LINES, help="rewritten with what was heard")
+    main(parser.parse_args().file)
