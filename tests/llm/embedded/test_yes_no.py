@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from voice_agent.llm.embedded.yes_no import plain_answer, polarity
+from voice_agent.llm.embedded.yes_no import affirms_by_repeating, plain_answer, polarity
 
 QUESTION = ["Shall I transfer 50 euros to Anna?"]
 
@@ -105,6 +105,30 @@ def test_facts_may_come_with_more_words(said: str, verdict: bool | None) -> None
 )
 def test_a_no_in_the_middle_of_a_sentence_is_no_answer(said: str) -> None:
     assert plain_answer(said, QUESTION) is None
+
+
+@pytest.mark.parametrize(
+    ("said", "asked", "affirms"),
+    [
+        ("All of it.", "Do you want to pay all of it?", True),
+        ("pay all of it, please", "Do you want to pay all of it?", True),
+        ("everything", "Do you want to pay all of it?", True),
+        ("the full amount please", "Do you want to pay all of it?", True),
+        ("all of it", "Shall I cancel everything?", True),
+        ("everything", "Do you want a receipt?", False),
+        ("red", "Is the light red?", True),
+        ("half of it", "Do you want to pay all of it?", False),
+        ("not all of it", "Do you want to pay all of it?", False),
+        ("that is all", "Do you want to pay all of it?", False),
+        ("it of all", "Do you want to pay all of it?", False),
+        ("red", "Is the light red or green?", False),
+        ("do you", "Do you want to pay all of it?", False),
+        ("", "Do you want to pay all of it?", False),
+        ("all of it", "", False),
+    ],
+)
+def test_who_repeats_what_was_asked_says_yes(said: str, asked: str, affirms: bool) -> None:
+    assert affirms_by_repeating(said, asked) is affirms
 
 
 @given(st.text(max_size=200))

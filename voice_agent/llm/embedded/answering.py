@@ -17,7 +17,7 @@ from voice_agent.llm.embedded.moves import Decision, Moves, call, say
 from voice_agent.llm.embedded.questions import Kind, asks_back, is_question, kind_of, question
 from voice_agent.llm.embedded.small_talk import SmallTalk, small_talk
 from voice_agent.llm.embedded.turn import FRAMEWORK_TOOLS, Call, Turn
-from voice_agent.llm.embedded.yes_no import is_at_a_loss, is_bare_answer, plain_answer
+from voice_agent.llm.embedded.yes_no import affirms_by_repeating, is_at_a_loss, is_bare_answer, plain_answer
 from voice_agent.llm.protocol import FieldCard, ToolSpec
 
 MAX_ATTEMPTS = 4
@@ -104,6 +104,8 @@ def _values(moves: Moves, asked: FieldCard) -> Mapping[str, Any]:
     value = _whole_number(moves, asked) or moves.reader.asked(asked, text, guess=not others)
     if value is None and kind is Kind.BOOL and others and _ALTERNATIVE.search(text):
         value = False
+    if value is None and kind is Kind.BOOL and not others and affirms_by_repeating(text, moves.turn.last_question()):
+        value = True
     return others if value is None else {**others, asked.name: value}
 
 

@@ -65,6 +65,11 @@ _AT_A_LOSS = re.compile(
     r"\b(?:(?:don't|do not|can't|cannot|can not|haven't|have not) (?:really |even )?"
     r"(?:know|have|remember|find|recall|see|got|got it)|no idea|not sure|forgot|forgotten|lost)\b"
 )
+_POLITENESS = re.compile(r"(?i)\b(?:please|thanks|thank you)\b")
+_WHOLE = re.compile(
+    r"(?:pay )?\b(?:everything|in full|all(?: of (?:it|that|them))?|"
+    r"the (?:whole|full|total|entire) (?:thing|lot|amount|sum|bill|balance))\b"
+)
 _EMPTY = frozenset(_EMPTY_WORDS.split())
 
 
@@ -92,6 +97,19 @@ def is_bare_answer(text: str) -> bool:
     """Whether ``text`` says yes, no or neither and nothing else: "yes, that's right", "I don't know"."""
     said = _normal(text)
     return bool(_marks(said)) and not _rest(said)
+
+
+def affirms_by_repeating(text: str, question: str) -> bool:
+    """Whether ``text`` says yes by repeating what was asked: "all of it" to "Do you want to pay all of it?".
+
+    Words for the whole mean the same. A question between two things is not answered by yes.
+    """
+    said = _normal(_POLITENESS.sub("", text))
+    asked = _normal(question)
+    if " or " in asked or _marks(said):
+        return False
+    repeats = bool(_rest(said)) and f" {said} " in f" {asked} "
+    return repeats or (_WHOLE.fullmatch(said) is not None and _WHOLE.search(asked) is not None)
 
 
 def is_at_a_loss(text: str) -> bool:
