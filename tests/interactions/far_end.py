@@ -77,6 +77,8 @@ class ScriptWire(FakeWire):
         self._why = "closed"
         self._ticks = self._reply_frames = 0
         self._dropped = 0
+        self._plays_until = 0.0
+        self._ends: list[float] = []
         self.played_frames: list[tuple[float, bytes]] = []
         self._fault: Exception | None = None
 
@@ -120,6 +122,9 @@ class ScriptWire(FakeWire):
         if len(self.frames) == before:
             return
         self._reply_frames += 1
+        at, _ = self.frames[-1]
+        self._plays_until = max(self._plays_until, at + self._drain_s) + FRAME_S
+        self._ends.append(self._plays_until)
         self.played_frames.append(self.frames[-1])
         number = word_of(frame)
         if number is not None and number != self._last_word:
@@ -132,11 +137,13 @@ class ScriptWire(FakeWire):
             self._reply_frames = self._dropped = 0
 
     def clear(self) -> None:
-        # What was sent less than the far end's delay ago has not been played, and now never is.
-        began = asyncio.get_running_loop().time() - self._drain_s
-        while self.played_frames and self.played_frames[-1][0] > began - _EPSILON_S:
+        # What has not begun to play never will; a frame that plays is played.
+        now = asyncio.get_running_loop().time()
+        while self._ends and self._ends[-1] - FRAME_S > now - _EPSILON_S:
             self.played_frames.pop()
+            self._ends.pop()
             self._dropped += 1
+        self._plays_until = self._ends[-1] if self._ends else 0.0
         super().clear()
 
     def _tick(self, now: float, call: CallInputs) -> None:
@@ -154,11 +161,10 @@ class ScriptWire(FakeWire):
             call.hear(frame)
         self._ticks += 1
         if self.traits.reports_position and self._ticks % 5 == 0:
-            late = asyncio.get_running_loop().time() - self._drain_s
-            on_the_way = sum(
-                1 for at, _ in self.played_frames[-self._reply_frames :] if at + FRAME_S > late + _EPSILON_S
-            )
-            call.played(max(0, self._reply_frames - self._dropped - on_the_way) * FRAME_S * 1000)
+            loop_now = asyncio.get_running_loop().time()
+            sent = self._reply_frames - self._dropped
+            on_the_way = sum(1 for end in self._ends[-sent:] if end > loop_now + _EPSILON_S) if sent > 0 else 0
+            call.played(max(0, sent - on_the_way) * FRAME_S * 1000)
 
     def _due(self, act: Act, now: float) -> bool:
         if act.at is not None:
