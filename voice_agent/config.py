@@ -108,7 +108,7 @@ class SttOptions(Options):
     model: str = "tiny.en"
     """``tiny.en`` (fast, bundled), ``base`` (accurate, bundled), a hub name, or a path."""
     language: str | None = "en"
-    """Language of the callers; None lets the model decide."""
+    """Language of the callers; null lets the model decide."""
 
 
 class TtsOptions(Options):
@@ -203,7 +203,7 @@ class ServerOptions(Options):
     max_calls: int = Field(100, ge=1, le=10_000)
     """Calls beyond this are refused with a clear answer."""
     drain_timeout_s: Seconds = 10
-    """How long calls may finish when the service is asked to stop."""
+    """How long calls, which are told to end, may take for it when the service is asked to stop."""
 
 
 class RecordingOptions(Options):
@@ -318,7 +318,7 @@ class AgentFile(Options):
     rules: tuple[str, ...] = ()
     """What it must always or never do; part of the model's prompt."""
     references_instructions: str = ""
-    """``references.instructions``: how the model should use the agent-wide knowledge."""
+    """How the model should use the agent-wide knowledge (``references.instructions``)."""
     session_config: SessionOptions = SessionOptions()
     """When a conversation begins anew."""
     orchestrator: StyleOptions = StyleOptions()

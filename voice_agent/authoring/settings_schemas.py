@@ -69,7 +69,7 @@ def conversations_schema() -> dict[str, Any]:
 
 def _schema(model: type[BaseModel], *modules: ModuleType) -> dict[str, Any]:
     schema = model.model_json_schema()
-    documented = {name: texts for module in modules for name, texts in _docstrings(module).items()}
+    documented = {name: texts for module in modules for name, texts in docstrings(module).items()}
     for name, definition in {**schema.get("$defs", {}), model.__name__: schema}.items():
         definition.pop("title", None)
         for key, option in definition.get("properties", {}).items():
@@ -79,7 +79,7 @@ def _schema(model: type[BaseModel], *modules: ModuleType) -> dict[str, Any]:
     return schema
 
 
-def _docstrings(module: ModuleType) -> Mapping[str, Mapping[str, str]]:
+def docstrings(module: ModuleType) -> Mapping[str, Mapping[str, str]]:
     """Return the texts under the attributes of each class of ``module``, on one line each."""
     found: dict[str, dict[str, str]] = {}
     for node in ast.parse(inspect.getsource(module)).body:
