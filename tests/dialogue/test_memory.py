@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from datetime import date
 from typing import Any
 
 import pytest
 
-from voice_agent.dialogue.memory import Field, Memory, MemoryHandle, MemoryRefused, Schema, Writer, coerce
+from voice_agent.dialogue.fields import Field, MemoryRefused, coerce
+from voice_agent.dialogue.memory import Memory, MemoryHandle, Schema, Writer
 
 
 def field(name: str, type: Any = "text", namespace: str = "bill", **more: Any) -> Field:
@@ -18,6 +20,7 @@ AMOUNT = field("amount", "float")
 COUNT = field("count", "int")
 PAID = field("paid", "bool")
 NOTES = field("notes", "list")
+ANYTHING = field("anything", "any")
 SECRET = field("secret", public=False)
 OWNER = field("owner", namespace="project")
 MOOD = field("mood", namespace="project", mutable=True)
@@ -26,7 +29,7 @@ NAME_IN_BOTH = [field("name"), field("name", namespace="project")]
 
 
 def memory(**more: Any) -> Memory:
-    fields = [PLAN, AMOUNT, COUNT, PAID, NOTES, SECRET, OWNER, MOOD, SEEDED, *NAME_IN_BOTH]
+    fields = [PLAN, AMOUNT, COUNT, PAID, NOTES, ANYTHING, SECRET, OWNER, MOOD, SEEDED, *NAME_IN_BOTH]
     return Memory(Schema(fields), **more)
 
 
@@ -43,6 +46,8 @@ def memory(**more: Any) -> Memory:
         (NOTES, ("a", "b"), ["a", "b"]),
         (SECRET, 12, "12"),
         (PLAN, None, None),
+        (ANYTHING, {"a": [1, ("b",)]}, {"a": [1, ["b"]]}),
+        (ANYTHING, date(2030, 5, 6), "2030-05-06"),
     ],
 )
 def test_a_value_takes_the_type_of_its_field(declared: Field, given: Any, kept: Any) -> None:
@@ -60,6 +65,16 @@ def test_a_value_takes_the_type_of_its_field(declared: Field, given: Any, kept: 
         (PAID, "perhaps"),
         (NOTES, "a"),
         (SECRET, {"a": 1}),
+        (AMOUNT, float("nan")),
+        (AMOUNT, "inf"),
+        (AMOUNT, 10**400),
+        pytest.param(COUNT, 10**5000, id="a count without end"),
+        (COUNT, float("inf")),
+        pytest.param(SECRET, 10**5000, id="a text without end"),
+        (SECRET, float("nan")),
+        (NOTES, [float("nan")]),
+        (ANYTHING, {("a", 1): 2}),
+        (ANYTHING, ["x" * 60_000] * 2),
     ],
 )
 def test_a_value_of_another_type_is_refused(declared: Field, given: Any) -> None:
@@ -115,6 +130,23 @@ def test_a_closed_handle_refuses_late_writes() -> None:
     with pytest.raises(MemoryRefused, match="has ended"):
         handle.set("amount", 1)
     assert values.read("bill", "amount") is None
+
+
+@pytest.mark.parametrize("name", ["notes", "anything"])
+def test_what_a_tool_keeps_a_hold_of_does_not_change_memory_later(name: str) -> None:
+    values = memory()
+    handle, held = MemoryHandle(values, "bill"), ["a"]
+    handle.set(name, held)
+    handle.close()
+    held.append("late")
+    handle.get(name).append("later")
+    assert values.read("bill", name) == ["a"]
+
+
+def test_an_initial_value_is_the_same_for_every_conversation() -> None:
+    schema = Schema([field("notes", "list", initial_value=[])])
+    MemoryHandle(Memory(schema), "bill").get("notes").append("mine")
+    assert MemoryHandle(Memory(schema), "bill").get("notes") == []
 
 
 def test_public_values_outlive_the_skill_until_it_starts_again() -> None:

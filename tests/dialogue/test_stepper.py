@@ -21,7 +21,7 @@ from voice_agent.dialogue.blocks import (
     Step,
 )
 from voice_agent.dialogue.conditions import parse_condition
-from voice_agent.dialogue.memory import Field
+from voice_agent.dialogue.fields import Field
 from voice_agent.dialogue.stepper import MAX_STEPS_PER_TURN, Budget, Cursor, StepBudgetExceeded, done, plan
 
 NAME = Field("s", "name", "text")

@@ -10,10 +10,11 @@ from voice_agent.dialogue.conversation import LiveConversation
 from voice_agent.dialogue.core import Core
 from voice_agent.dialogue.dispatch import Dispatcher, Limits
 from voice_agent.dialogue.events import Clock, EventLog, to_json
+from voice_agent.dialogue.fields import Field
 from voice_agent.dialogue.hook_runner import HookRunner
 from voice_agent.dialogue.hooks import HookContext
 from voice_agent.dialogue.loop import RuntimeLoop
-from voice_agent.dialogue.memory import Field, Memory, MemoryHandle, Writer
+from voice_agent.dialogue.memory import Memory, MemoryHandle, Writer
 from voice_agent.dialogue.model_call import ModelCaller
 from voice_agent.dialogue.project import Project
 from voice_agent.dialogue.prompt import PromptBuilder

@@ -23,7 +23,7 @@ from voice_agent.dialogue.blocks import (
     Target,
     ToolStep,
 )
-from voice_agent.dialogue.memory import Field, MemoryRefused, coerce
+from voice_agent.dialogue.fields import Field, MemoryRefused, coerce
 from voice_agent.dialogue.names import Names, paragraphs
 from voice_agent.yaml_source import LocatedMap
 

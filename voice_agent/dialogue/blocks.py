@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from voice_agent.dialogue.conditions import Condition, Read
-from voice_agent.dialogue.memory import Field
+from voice_agent.dialogue.fields import Field
 
 END = "END"
 

@@ -14,7 +14,7 @@ from collections.abc import Set
 
 from voice_agent.dialogue.blocks import Block, CallStep, CollectStep, InstructionsStep, Step, ToolStep
 from voice_agent.dialogue.conditions import Condition, Read, Reference
-from voice_agent.dialogue.memory import Field
+from voice_agent.dialogue.fields import Field
 from voice_agent.dialogue.project import Skill
 from voice_agent.dialogue.stepper import Cursor, Mark, following
 

@@ -6,7 +6,8 @@ from dataclasses import replace
 from typing import Any
 
 from voice_agent.diagnostics import did_you_mean
-from voice_agent.dialogue.memory import PROJECT, TYPE_ALIASES, Field, MemoryRefused, coerce
+from voice_agent.dialogue.fields import TYPE_ALIASES, Field, MemoryRefused, coerce
+from voice_agent.dialogue.memory import PROJECT
 from voice_agent.dialogue.names import Names
 from voice_agent.dialogue.responses import Response, Variant, parse_template
 from voice_agent.yaml_source import LocatedMap, Reader

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from voice_agent.dialogue.blocks import CollectStep
-from voice_agent.dialogue.memory import Field
+from voice_agent.dialogue.fields import Field
 from voice_agent.dialogue.reply import ExpectedAnswer
 from voice_agent.dialogue.state import DialogueState
 

@@ -14,10 +14,11 @@ from voice_agent.dialogue.core import Core
 from voice_agent.dialogue.corrections import revisit
 from voice_agent.dialogue.dispatch import Outcome, record_tool
 from voice_agent.dialogue.events import to_json
+from voice_agent.dialogue.fields import Field, MemoryRefused, coerce
 from voice_agent.dialogue.hook_runner import HookFailed
 from voice_agent.dialogue.hooks import KnowledgeQueryPayload, KnowledgeResultsPayload, Point
 from voice_agent.dialogue.knowledge import Passage, ScoredPassage
-from voice_agent.dialogue.memory import Field, MemoryRefused, Writer, coerce
+from voice_agent.dialogue.memory import Writer
 from voice_agent.dialogue.model_call import ModelReply
 from voice_agent.dialogue.offer import Offer, routable
 from voice_agent.dialogue.project import UNSUPPORTED

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from voice_agent.dialogue.memory import Field
+from voice_agent.dialogue.fields import Field
 from voice_agent.llm.protocol import ToolSpec
 
 START_SKILL = "start_skill"

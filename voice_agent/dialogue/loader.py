@@ -13,12 +13,13 @@ from voice_agent.diagnostics import Problem, Severity, did_you_mean
 from voice_agent.dialogue.consequences import without_consequences
 from voice_agent.dialogue.declarations import read_memory, read_responses
 from voice_agent.dialogue.endpoints import read_endpoints
+from voice_agent.dialogue.fields import Field
 from voice_agent.dialogue.flow_checks import check_flow
 from voice_agent.dialogue.hook_loading import load_hooks
 from voice_agent.dialogue.hook_runner import HookSet
 from voice_agent.dialogue.knowledge import WordIndex, read_references
 from voice_agent.dialogue.linking import check_project
-from voice_agent.dialogue.memory import PROJECT, Field, Schema
+from voice_agent.dialogue.memory import PROJECT, Schema
 from voice_agent.dialogue.names import Names
 from voice_agent.dialogue.project import LIFECYCLE, UNSUPPORTED, Constraint, Project, Skill
 from voice_agent.dialogue.responses import Response, Responses

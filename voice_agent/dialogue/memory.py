@@ -2,28 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+import copy
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any, Literal
+from typing import Any
 
 from voice_agent.diagnostics import did_you_mean
 from voice_agent.dialogue.conditions import Reference
+from voice_agent.dialogue.fields import Field, MemoryRefused, coerce
 
 PROJECT = "project"
 """Namespace of the root ``memory.yml``."""
-MAX_TEXT_CHARS = 10_000
-MAX_LIST_ITEMS = 1_000
-
-FieldType = Literal["text", "categorical", "bool", "int", "float", "list", "any"]
-TYPE_ALIASES: Mapping[str, FieldType] = {
-    "text": "text", "str": "text", "string": "text",
-    "categorical": "categorical", "enum": "categorical",
-    "bool": "bool", "boolean": "bool",
-    "int": "int", "integer": "int",
-    "float": "float", "number": "float", "numeric": "float",
-    "list": "list", "any": "any", "object": "any", "dict": "any",
-}  # fmt: skip
 
 
 class Writer(Enum):
@@ -35,104 +25,6 @@ class Writer(Enum):
     SEED = "seed"
     ENGINE = "engine"
     HOOK = "hook"
-
-
-@dataclass(frozen=True, slots=True)
-class Field:
-    """One declared entry of memory.
-
-    Attributes:
-        public: Readable by other skills; kept until the same skill starts again.
-        llm_settable: The model may write it without a collect step asking for it.
-        pii: Personal data: kept out of logs.
-        seed: May be filled from the metadata of a new session (project only).
-        mutable: May be written more than once (project only).
-    """
-
-    namespace: str
-    name: str
-    type: FieldType = "any"
-    description: str = ""
-    enum_values: tuple[str, ...] = ()
-    initial_value: Any = None
-    public: bool = True
-    llm_settable: bool = False
-    pii: bool = False
-    seed: bool = False
-    mutable: bool = False
-
-    @property
-    def reference(self) -> Reference:
-        return Reference(self.namespace, self.name)
-
-
-class MemoryRefused(Exception):
-    """A write that the declarations do not allow. The message is fit for the model and the operator."""
-
-
-_YES = {"yes", "true", "y", "1", "on"}
-_NO = {"no", "false", "n", "0", "off"}
-
-
-def coerce(declared: Field, value: Any) -> Any:
-    """Return ``value`` as the field's type.
-
-    Raises:
-        MemoryRefused: It cannot be read as that type without guessing.
-    """
-    if value is None or declared.type == "any":
-        return value
-    converted = _CONVERTERS[declared.type](declared, value)
-    if converted is _NO_FIT:
-        wanted = f"one of {', '.join(declared.enum_values)}" if declared.type == "categorical" else declared.type
-        given = "that" if declared.pii else f"{value!r:.80}"
-        raise MemoryRefused(f"{declared.name} takes {wanted}, not {given}.")
-    return converted
-
-
-_NO_FIT = object()
-
-
-def _text(declared: Field, value: Any) -> Any:
-    if isinstance(value, bool) or not isinstance(value, str | int | float):
-        return _NO_FIT
-    return str(value)[:MAX_TEXT_CHARS]
-
-
-def _categorical(declared: Field, value: Any) -> Any:
-    wanted = str(value).strip().casefold()
-    return next((v for v in declared.enum_values if v.casefold() == wanted), _NO_FIT)
-
-
-def _bool(declared: Field, value: Any) -> Any:
-    if isinstance(value, bool):
-        return value
-    word = value.strip().lower() if isinstance(value, str) else ""
-    return True if word in _YES else False if word in _NO else _NO_FIT
-
-
-def _number(kind: Callable[[Any], Any]) -> Callable[[Field, Any], Any]:
-    def convert(declared: Field, value: Any) -> Any:
-        if isinstance(value, bool):
-            return _NO_FIT
-        if isinstance(value, float) and kind is int:
-            return int(value) if value.is_integer() else _NO_FIT
-        try:
-            return kind(value.replace(",", "").strip() if isinstance(value, str) else value)
-        except (TypeError, ValueError):
-            return _NO_FIT
-
-    return convert
-
-
-def _list(declared: Field, value: Any) -> Any:
-    return list(value)[:MAX_LIST_ITEMS] if isinstance(value, list | tuple) else _NO_FIT
-
-
-_CONVERTERS: Mapping[str, Callable[[Field, Any], Any]] = {
-    "text": _text, "categorical": _categorical, "bool": _bool,
-    "int": _number(int), "float": _number(float), "list": _list,
-}  # fmt: skip
 
 
 class Schema:
@@ -268,7 +160,8 @@ class MemoryHandle:
         declared = self._field(name)
         self.read.add(declared.reference)
         value = self._memory.read(declared.namespace, declared.name)
-        return default if value is None else value
+        # A copy: only `set` changes memory, and an initial value belongs to every conversation.
+        return default if value is None else copy.deepcopy(value)
 
     def set(self, name: str, value: Any) -> None:
         """Write a field.

@@ -7,7 +7,8 @@ from typing import Any
 from voice_agent.diagnostics import did_you_mean
 from voice_agent.dialogue.blocks import Paragraph
 from voice_agent.dialogue.conditions import Condition, ConditionSyntaxError, Reference, parse_condition
-from voice_agent.dialogue.memory import PROJECT, Field, Schema
+from voice_agent.dialogue.fields import Field
+from voice_agent.dialogue.memory import PROJECT, Schema
 from voice_agent.yaml_source import LocatedMap, Reader
 
 

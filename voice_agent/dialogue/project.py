@@ -9,9 +9,10 @@ from pathlib import Path
 from voice_agent.dialogue.blocks import Block, CollectStep, InstructionsStep, Paragraph, SetMemoryStep, ToolStep
 from voice_agent.dialogue.conditions import Condition
 from voice_agent.dialogue.endpoints import Endpoints
+from voice_agent.dialogue.fields import Field
 from voice_agent.dialogue.hook_runner import HookSet
 from voice_agent.dialogue.knowledge import KnowledgeIndex
-from voice_agent.dialogue.memory import Field, Schema
+from voice_agent.dialogue.memory import Schema
 from voice_agent.dialogue.responses import Responses
 from voice_agent.dialogue.tools import Tool
 

@@ -9,8 +9,9 @@ from voice_agent.config import AgentFile
 from voice_agent.dialogue import framework_tools as ft
 from voice_agent.dialogue.blocks import CollectStep, InstructionsStep, Step, ToolStep, prose
 from voice_agent.dialogue.events import to_json
+from voice_agent.dialogue.fields import Field
 from voice_agent.dialogue.history import history
-from voice_agent.dialogue.memory import PROJECT, Field
+from voice_agent.dialogue.memory import PROJECT
 from voice_agent.dialogue.offer import Offer
 from voice_agent.dialogue.project import Project
 from voice_agent.dialogue.prompt_sections import Prompt, Section, fit, lines, shorten

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Mapping
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 from voice_agent.dialogue.core import Core, log
-from voice_agent.dialogue.memory import PROJECT, MemoryRefused, Writer
+from voice_agent.dialogue.fields import MemoryRefused
+from voice_agent.dialogue.memory import PROJECT, Writer
 from voice_agent.dialogue.project import SESSION_START, SILENCE
 from voice_agent.dialogue.routing import Router
 from voice_agent.dialogue.state import Question
@@ -33,7 +34,7 @@ class Sessions:
         if not session.id or session.last_activity is None:
             return True
         minutes = self._core.agent.session_config.session_expiration_time
-        return minutes > 0 and now - session.last_activity > timedelta(minutes=minutes)
+        return minutes > 0 and _distance_s(now, session.last_activity) > minutes * 60
 
     def begin(self, now: datetime) -> bool:
         """Begin a new session: nothing of the last one is kept but the tracker.
@@ -65,11 +66,11 @@ class Sessions:
         So it is for a reconnecting caller, and for a client that says it twice.
         """
         session = self._core.state.session
-        if session.dropped_at is not None and (now - session.dropped_at).total_seconds() <= self._resume_window_s:
+        if session.dropped_at is not None and _distance_s(now, session.dropped_at) <= self._resume_window_s:
             return True
         if session.started_at is None or session.user_turns:
             return False
-        return (now - session.started_at).total_seconds() <= REPEATED_START_S
+        return _distance_s(now, session.started_at) <= REPEATED_START_S
 
     def touch(self, now: datetime, *, spoke: bool) -> None:
         """A turn happened."""
@@ -118,3 +119,8 @@ class Sessions:
         top = self._core.state.top
         if question is not None and top is not None and top.skill.id == question.skill:
             self._core.state.question = question
+
+
+def _distance_s(now: datetime, then: datetime) -> float:
+    """Return the seconds between two moments, whichever the calendar puts first: it may have been set back."""
+    return abs((now - then).total_seconds())

@@ -23,7 +23,8 @@ from voice_agent.dialogue.core import Core, log
 from voice_agent.dialogue.dispatch import Outcome, mark_of, record_tool
 from voice_agent.dialogue.ending import Ending
 from voice_agent.dialogue.events import to_json
-from voice_agent.dialogue.memory import Field, MemoryRefused, Writer
+from voice_agent.dialogue.fields import Field, MemoryRefused
+from voice_agent.dialogue.memory import Writer
 from voice_agent.dialogue.project import SILENCE, Skill, reads_before_asking
 from voice_agent.dialogue.routing import Router, RoutingRefused
 from voice_agent.dialogue.state import Frame, PendingCall
