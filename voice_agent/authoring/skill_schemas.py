@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from voice_agent.dialogue.memory import TYPE_ALIASES
+from voice_agent.dialogue.fields import TYPE_ALIASES
 
 Schema = dict[str, Any]
 
