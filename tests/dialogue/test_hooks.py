@@ -409,3 +409,25 @@ async def swap(payload):
     bench = hooked(tmp_path, hooks, [START, ORDER, "Done."])
     await bench.says("tea")
     assert json.loads(bench.events("tool_executed")[0]["arguments_json"]) == {"what": "water"}
+
+
+async def test_a_hook_changes_things_by_what_it_returns_and_by_nothing_else(tmp_path: Path) -> None:
+    hooks = """
+@modify_model_request
+async def scribble(payload):
+    for tool in payload.tools:
+        tool.parameters["properties"].clear()
+
+@on_tool_call
+async def watch(payload):
+    payload.arguments["what"] = "coffee"
+
+@modify_tool_call
+async def meddle(payload):
+    payload.arguments["what"] = "milk"
+"""
+    bench = hooked(tmp_path, hooks, [START, ORDER, "Done."])
+    await bench.says("tea please")
+    assert [json.loads(e["result_json"]) for e in bench.events("tool_executed")] == [{"ordered": "tea"}]
+    (order,) = (t for t in bench.model.requests[-1].tools if t.name == "order")
+    assert order.parameters["properties"] == {"what": {"type": "string"}}

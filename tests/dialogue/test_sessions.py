@@ -240,3 +240,15 @@ async def test_silence_in_a_question_leaves_it_open(tmp_path: Path) -> None:
 async def test_silence_before_any_session_does_nothing(tmp_path: Path) -> None:
     bench = caller(tmp_path, GREETING, model=ScriptedModel())
     assert (await bench.says(SILENCE)).messages == []
+
+
+async def test_a_calendar_that_is_set_back_neither_silences_the_greeting_nor_keeps_an_old_session(
+    tmp_path: Path,
+) -> None:
+    bench = caller(tmp_path, GREETING)
+    first = await bench.connects()
+    bench.calendar.advance(minutes=-30)
+    assert (await bench.connects()).messages == first.messages != []
+    bench.calendar.advance(days=-30)
+    await bench.connects()
+    assert len(bench.events("session_started")) == 2

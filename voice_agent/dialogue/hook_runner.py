@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import dataclasses
 import logging
 from collections.abc import Callable, Iterable
@@ -50,7 +51,7 @@ class HookSet:
 
 
 class HookRunner:
-    """Calls the hooks of one conversation."""
+    """Calls the hooks of one conversation. Each is given a payload of its own: it changes things by what it returns."""
 
     def __init__(self, hooks: HookSet, make_context: MakeContext) -> None:
         self._hooks, self._make_context = hooks, make_context
@@ -67,7 +68,7 @@ class HookRunner:
         """Let every observer of ``point`` see ``payload``, all at once, beside the turn."""
         for hook in self._hooks.observing(point):
             context = self._make_context(False)
-            self._background.start(_watch(hook, payload, context), f"hook {hook.name}")
+            self._background.start(_watch(hook, copy.deepcopy(payload), context), f"hook {hook.name}")
 
     async def run(self, point: Point, payload: AnyPayload, cancel: CancelToken | None = None) -> AnyPayload:
         """Run the modifying hooks one after the other and let the observers see what came of it.
@@ -100,7 +101,7 @@ class HookRunner:
         timer = asyncio.get_running_loop().call_later(MODIFY_LIMIT_S, own.cancel, CancelReason.TIMEOUT)
         name = f"hook {hook.name}"
         try:
-            given = (await race(_call(hook, payload, context), own, name=name, grace_s=GRACE_S)).value
+            given = (await race(_call(hook, copy.deepcopy(payload), context), own, name=name, grace_s=GRACE_S)).value
         except TurnCancelled:
             if cancel is not None:
                 cancel.check()

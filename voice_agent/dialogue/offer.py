@@ -29,7 +29,6 @@ class Offer:
         fields: Fields `set_fields` may write.
         asked: The field whose question is open.
         tools: The active skill's own tools whose gates are open.
-        fields_only: The model may write fields and nothing else.
     """
 
     specs: tuple[ToolSpec, ...]
@@ -38,7 +37,6 @@ class Offer:
     fields: Mapping[str, Field] = field(default_factory=dict)
     asked: Field | None = None
     tools: Mapping[str, Tool] = field(default_factory=dict)
-    fields_only: bool = False
 
     @property
     def names(self) -> frozenset[str]:
@@ -141,7 +139,7 @@ def fill_offer(state: DialogueState, turn: Turn) -> Offer:
     fields = {f.name: f for f in top.skill.fillable if read(f.namespace, f.name) is None}
     schema = {name: ft.field_schema(f) for name, f in fields.items()}
     scope = Scope(utterance=turn.utterance, active_skill=top.skill.id, fields=_cards(fields, None))
-    return Offer((ft.spec(ft.SET_FIELDS, schema), ft.spec(ft.LISTEN)), scope, fields=fields, fields_only=True)
+    return Offer((ft.spec(ft.SET_FIELDS, schema), ft.spec(ft.LISTEN)), scope, fields=fields)
 
 
 def has_knowledge(project: Project, state: DialogueState) -> bool:
