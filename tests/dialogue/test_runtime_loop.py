@@ -646,7 +646,7 @@ async def test_a_stream_is_said_piece_by_piece(tmp_path: Path) -> None:
     bench = caller(tmp_path, TALK, ["One two three."])
     said = await bench.says("count")
     assert [i.text for i in said.sink.items if isinstance(i, Say)] == ["One", " two", " three.", ""]
-    assert said.result.marks.keys() == {"model_request", "first_token", "first_text"}
+    assert said.result.marks.keys() == {"model_request", "first_token"}
 
 
 async def test_a_model_that_never_stops_talking_is_cut(tmp_path: Path) -> None:

@@ -20,7 +20,15 @@ from voice_agent.dialogue.model_call import CallListener
 from voice_agent.dialogue.prompt_sections import Prompt
 from voice_agent.dialogue.reply import SESSION_START as START_INTENT
 from voice_agent.dialogue.reply import SILENCE as SILENCE_INTENT
-from voice_agent.dialogue.reply import ExpectedAnswer, HeardReply, InputKind, ReplySink, TurnResult, TurnStatus, UserInput
+from voice_agent.dialogue.reply import (
+    ExpectedAnswer,
+    HeardReply,
+    InputKind,
+    ReplySink,
+    TurnResult,
+    TurnStatus,
+    UserInput,
+)
 from voice_agent.dialogue.sessions import Sessions
 from voice_agent.dialogue.state import DialogueState
 from voice_agent.dialogue.turn import ReplyWriter, Turn, unheard_turn
@@ -246,8 +254,6 @@ class LiveConversation:
             self._core.events.append("turn_finished", {"turn_id": turn_id, "status": status.value})
             finished = TurnFinishedPayload(turn_id, turn.number, status.value, turn.error)
             hooks.observe(Point.TURN_FINISHED, finished)
-        if reply.first_text_at is not None:
-            turn.marks["first_text"] = reply.first_text_at
         return TurnResult(turn_id, status, turn.error, turn.model_calls, turn.marks)
 
     def _record_user(self, user: UserInput, turn_id: str) -> None:

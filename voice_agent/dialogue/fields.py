@@ -86,8 +86,7 @@ def coerce(declared: Field, value: Any) -> Any:
 def _shown(value: Any) -> str:
     try:
         return f"{value!r:.80}"
-    except Exception:
-        # A tool's object may raise, and so does a number too long to be written out.
+    except Exception:  # noqa: BLE001 - a tool's object may raise, and so does a number too long to be written out
         return f"a value of type {type(value).__name__}"
 
 

@@ -106,7 +106,7 @@ class TurnResult:
     error: str | None = None
     model_calls: int = 0
     marks: dict[str, float] = field(default_factory=dict)
-    """Loop-time instants for the timeline: ``model_request``, ``first_token``, ``first_text``."""
+    """Loop-time instants for the timeline: ``model_request``, ``first_token``."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import json
 from collections import Counter
@@ -38,15 +37,10 @@ class ReplyWriter:
         self.on_spoken: Callable[[Wording], None] | None = None
         self.said: list[str] = []
         self.configured: list[str] = []
-        self.first_text_at: float | None = None
 
     def _emit(self, item: Say | HangUp) -> None:
         if not self._cancel.is_cancelled:
             self._sink.emit(item)
-
-    def _mark(self) -> None:
-        if self.first_text_at is None:
-            self.first_text_at = asyncio.get_running_loop().time()
 
     def deliver(self, wording: Wording) -> None:
         """Say a whole message."""
@@ -62,7 +56,6 @@ class ReplyWriter:
             self._say(wording)
 
     def _say(self, wording: Wording) -> None:
-        self._mark()
         source: Literal["response", "model"] = "response" if wording.name else "model"
         say = Say(self._message, wording.text, True, source, wording.name or None, wording.interruptible)
         self._emit(say)
@@ -96,7 +89,6 @@ class ReplyWriter:
         """Say the next piece of a generated message."""
         if not text or (not self._open and not text.strip()):
             return
-        self._mark()
         self._open.append(text)
         self._emit(Say(self._message, text))
 
