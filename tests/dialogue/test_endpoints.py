@@ -80,3 +80,22 @@ def test_nothing_in_it_is_worse_than_a_warning(tmp_path: Path, text: str) -> Non
     _, problems = read(tmp_path, text)
     assert len(problems) == 1
     assert problems[0].severity is Severity.WARNING
+
+
+@pytest.mark.parametrize(
+    ("store", "remedy"),
+    [
+        ("{type: sqlite, path: calls.db}", 'Write `store: {path: "calls.sqlite3"}`'),
+        ("{type: SQL, dialect: sqlite, db: data/rasa.db}", 'Write `store: {path: "data/rasa.sqlite3"}`'),
+        ("{type: SQL, dialect: postgresql, db: rasa}", ""),
+        ("{type: redis, url: localhost}", ""),
+        ("mongod", ""),
+    ],
+)
+def test_a_file_of_conversations_is_not_taken_over_but_told_how_to_be_named(
+    tmp_path: Path, store: str, remedy: str
+) -> None:
+    _, problems = read(tmp_path, f"tracker_store: {store}\n")
+    (problem,) = problems
+    assert problem.severity is Severity.WARNING
+    assert problem.remedy.startswith(remedy) and bool(problem.remedy) == bool(remedy)

@@ -6,6 +6,7 @@ project written for another service loads and its author knows what is left out.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -56,7 +57,8 @@ def read_endpoints(path: Path, problems: list[Problem], environ: Mapping[str, st
     top = reader.mapping(source.value, path.name)
     for key, message in _NOT_ACTED_ON.items():
         if key in top:
-            reader.warn("unused", f"`{key}` is not acted on. {message}", "", top.key_lines[key])
+            remedy = _store_remedy(top[key]) if key == "tracker_store" else ""
+            reader.warn("unused", f"`{key}` is not acted on. {message}", remedy, top.key_lines[key])
     reader.unknown(top, ["nlg", "model_groups", *_NOT_ACTED_ON], path.name)
     groups: dict[str, LlmOptions] = {}
     for item, line in reader.items(top.get("model_groups"), "`model_groups`"):
@@ -65,6 +67,20 @@ def read_endpoints(path: Path, problems: list[Problem], environ: Mapping[str, st
         if options is not None:
             groups[reader.text(raw, "id", "`id`", required=True)] = options
     return _nlg(top, groups, reader)
+
+
+def _store_remedy(store: object) -> str:
+    """Return the line that keeps conversations where ``tracker_store`` does; nothing for stores that we do not have.
+
+    It is not acted on by itself: the file may hold another service's records, which are not to be written over.
+    """
+    found = store if isinstance(store, Mapping) else {}
+    path = found.get("db") or found.get("path")
+    is_sqlite = str(found.get("type", "")).lower() in ("sql", "sqlite") and found.get("dialect", "sqlite") == "sqlite"
+    if not is_sqlite or not isinstance(path, str):
+        return ""
+    name = json.dumps(str(Path(path).with_suffix(".sqlite3")), ensure_ascii=False)
+    return f"Write `store: {{path: {name}}}` in integrations.yml for a file of that name."
 
 
 def _nlg(top: LocatedMap, groups: Mapping[str, LlmOptions], reader: Reader) -> Endpoints:
