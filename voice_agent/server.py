@@ -250,6 +250,8 @@ async def serve(
                 if listening:
                     listening(sock.getsockname()[1])
                 await stop.wait()
+                if not faults:
+                    log.info("stopping: calls are told to end")
                 warming.cancel()
                 await service.drain(options.drain_timeout_s)
                 server.should_exit = True

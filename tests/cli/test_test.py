@@ -62,6 +62,24 @@ def test_all_that_pass_end_with_0(project: Path) -> None:
     assert run(project, "--filter", "GREETING").exit_code == 0
 
 
+def test_a_stub_that_fails_as_it_is_told_is_no_error_in_the_log(project: Path) -> None:
+    stubbed = """\
+    conversations:
+      - name: The calendar is down
+        stubs: {book_slot: {error: service down}}
+        steps:
+          - say: book
+            model: [{start_skill: {skill: book}}]
+          - say: Monday
+            model: [{set_fields: {day: Monday}}]
+            expect: {ran: [{tool: book_slot, failed: true}]}
+    """
+    (project / "tests" / "stubbed.yml").write_text(textwrap.dedent(stubbed))
+    result = run(project / "tests" / "stubbed.yml")
+    assert (result.exit_code, "1 passed" in result.output) == (0, True), result.output
+    assert "Traceback" not in result.output and "service down" not in result.output
+
+
 def test_json_holds_everything_and_nothing_else_is_printed(project: Path) -> None:
     result = run(project, "--json")
     data = json.loads(result.stdout)
