@@ -184,19 +184,24 @@ async def race(
 
 
 async def _contained(work: Coroutine[Any, Any, T], name: str) -> T:
-    """Run ``work``; an attempt to end the process becomes a failure of the work.
+    """Run ``work``; an attempt to end the process becomes a failure of the work, as does whatever is no `Exception`.
 
-    A loop lets these two pass through a task and stops, with every call on it. Ctrl-C does not come
-    this way: the loop's runner turns it into a cancellation.
+    A loop lets `SystemExit` and `KeyboardInterrupt` pass through a task and stops, with every call on it.
+    Ctrl-C does not come this way: the loop's runner turns it into a cancellation. Libraries have others,
+    such as the ``PanicException`` of extensions written in Rust.
     """
     try:
         return await work
+    except (Exception, asyncio.CancelledError, GeneratorExit):
+        raise
     except (SystemExit, KeyboardInterrupt) as error:
         raise WorkExited(f"{name} tried to end the process ({type(error).__name__})") from error
+    except BaseException as error:
+        raise WorkExited(f"{name} raised {type(error).__name__}") from error
 
 
 class WorkExited(Exception):
-    """Work raised `SystemExit` or `KeyboardInterrupt`: a library's ``sys.exit`` must not end every call."""
+    """Work raised what is no `Exception`, such as `SystemExit`: a library's ``sys.exit`` must not end every call."""
 
 
 class WorkCancelledItself(Exception):

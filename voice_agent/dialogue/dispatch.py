@@ -12,6 +12,7 @@ import asyncio
 import hashlib
 import json
 import logging
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -28,6 +29,8 @@ from voice_agent.dialogue.tools import ArgumentsRefused, Tool, ToolContext, Tool
 log = logging.getLogger(__name__)
 
 MAX_ERROR_CHARS = 300
+MAX_RECORDED_CHARS = 1_000_000
+"""A result is recorded up to here: it stays in memory, and in the store's backlog, with everything around it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +167,7 @@ class Dispatcher:
             return Outcome(False, _error("The tool was cancelled from within."))
         except Exception as fault:
             log.exception("tool %s failed in conversation %s", tool.name, self._events.conversation_id)
-            return Outcome(False, _error(f"{type(fault).__name__}: {fault}"))
+            return Outcome(False, _error(_described(fault)))
         finally:
             timer.cancel()
             forget()
@@ -208,17 +211,40 @@ def _result_json(tool: Tool, value: Any) -> str:
     else:
         # Its effect has happened, so it counts as run; only its author needs to know.
         log.warning("tool %s returned %s instead of a ToolResult", tool.name, type(value).__name__)
+    text = _as_json(tool, value)
+    if len(text) <= MAX_RECORDED_CHARS:
+        return text
+    log.warning("tool %s returned %d characters of JSON, which are cut", tool.name, len(text))
+    return to_json({"cut": text[:MAX_RECORDED_CHARS], "left_out": len(text) - MAX_RECORDED_CHARS})
+
+
+def _as_json(tool: Tool, value: Any) -> str:
     try:
-        return json.dumps(value, ensure_ascii=False)
-    except (TypeError, ValueError):
+        return json.dumps(value, ensure_ascii=False, allow_nan=False)
+    except (TypeError, ValueError, RecursionError):
         log.warning("tool %s returned something that JSON has no form for", tool.name)
-        return to_json(_keys_as_text(value))
+    try:
+        return to_json(_adapted(value))
+    except Exception:
+        log.exception("the result of tool %s cannot be read", tool.name)
+        return to_json({"note": "It has run; its result cannot be shown."})
 
 
-def _keys_as_text(value: Any) -> Any:
+def _adapted(value: Any) -> Any:
+    """Return ``value`` with text for keys and numbers that JSON has no form for."""
     if isinstance(value, dict):
-        return {str(k): _keys_as_text(v) for k, v in value.items()}
-    return [_keys_as_text(v) for v in value] if isinstance(value, list | tuple | set) else value
+        return {str(k): _adapted(v) for k, v in value.items()}
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    return [_adapted(v) for v in value] if isinstance(value, list | tuple | set) else value
+
+
+def _described(fault: Exception) -> str:
+    """Return an exception's type and message; the message is the tool's own code and may raise itself."""
+    try:
+        return f"{type(fault).__name__}: {fault}"
+    except Exception:  # noqa: BLE001
+        return type(fault).__name__
 
 
 def _error(message: str) -> str:

@@ -17,7 +17,8 @@ SHORT_RESULT_CHARS = 400
 
 def estimate(text: str) -> int:
     """Return roughly how many tokens ``text`` is."""
-    return -(-len(text.encode()) // BYTES_PER_TOKEN)
+    # Half a character counts like a whole one: it must not end a turn here.
+    return -(-len(text.encode(errors="replace")) // BYTES_PER_TOKEN)
 
 
 def message_tokens(message: Message) -> int:
