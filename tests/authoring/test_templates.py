@@ -89,3 +89,10 @@ def test_a_skill_needs_a_project_and_an_id(tmp_path: Path) -> None:
     assert "is no project" in voice_agent("new", "skill", "x", "--path", tmp_path).output
     assert "needs an id" in voice_agent("new", "skill").output
     assert "new skill change_address" in voice_agent("new", "skil", "change_address").output
+
+
+@pytest.mark.models
+@pytest.mark.parametrize("asked", ["what are your hours", "When are you open?", "when do you open"])
+def test_a_new_project_answers_when_it_is_open(project: Path, asked: str) -> None:
+    result = CliRunner().invoke(cli, ["chat", str(project), "--ephemeral"], input=f"{asked}\n")
+    assert "nine in the morning" in result.output

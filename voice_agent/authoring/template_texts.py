@@ -51,8 +51,8 @@ responses:
     "references/opening_hours.md": """\
 # Opening hours
 
-We are open from nine in the morning to five in the afternoon, Monday to Friday. We are closed at weekends and on
-public holidays.
+Our opening hours are from nine in the morning to five in the afternoon, Monday to Friday. We are closed at weekends and
+on public holidays.
 """,
     "skills/default_session_start/skill.md": """\
 ---

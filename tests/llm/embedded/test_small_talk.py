@@ -11,6 +11,9 @@ from voice_agent.llm.embedded.small_talk import SmallTalk, small_talk, without_c
     ("said", "kind"),
     [
         ("Hello", SmallTalk.GREETING),
+        ("Hi. Hi.", SmallTalk.GREETING),
+        ("Hello? Hello?", SmallTalk.GREETING),
+        ("Hello, hello, are you there?", SmallTalk.GREETING),
         ("good morning, how are you?", SmallTalk.HOW_ARE_YOU),
         ("okay, thank you", SmallTalk.THANKS),
         ("Thank you, goodbye!", SmallTalk.GOODBYE),

@@ -29,6 +29,7 @@ _END = (
     r"(?: (?:then|now|please|today|there|agent|everyone|again|all|so much|very much|a lot|to you|you too|everything))*$"
 )
 _THANKED = r"(?: (?:thanks|thank you))*"
+_HELLO = r"(?:hi|hiya|yo|hello|hey|good (?:morning|afternoon|evening|day))"
 _WELL_WISH = r"have a (?:nice|good|great) (?:day|one|evening|weekend)"
 _PATTERNS = {
     SmallTalk.HOW_ARE_YOU: (
@@ -36,8 +37,8 @@ _PATTERNS = {
         r"how(?: is|'s) it going|what's up",
     ),
     SmallTalk.GREETING: (
-        r"hi|hiya|yo|hello|hey|good (?:morning|afternoon|evening|day)|greetings|hello there",
-        r"is (?:anyone|anybody|someone) there|can you hear me|are you there",
+        rf"{_HELLO}(?: {_HELLO})*|greetings|hello there",
+        rf"(?:{_HELLO} )*(?:is (?:anyone|anybody|someone) there|can you hear me|are you there)",
     ),
     SmallTalk.GOODBYE: (
         r"(?:(?:thanks|thank you|that(?:'s| is| was) all)(?: for (?:your|the) help)? )*"
