@@ -25,9 +25,26 @@ def test_voice_waits_a_little_for_words_that_are_being_recognised() -> None:
 
 def test_a_long_backchannel_is_no_interruption_by_its_length() -> None:
     barge_in = BargeIn(OPTIONS)
-    assert barge_in.on_words("Mm-hmm.") is Decision.WAIT
-    assert barge_in.on_voice(700, words_pending=False) is Decision.PAUSE
-    assert barge_in.on_voice(1000, words_pending=False) is Decision.CONFIRM
+    assert barge_in.on_words("Mm-hmm.", 640) is Decision.RESUME
+    assert barge_in.on_voice(700, words_pending=False) is Decision.WAIT
+    assert barge_in.on_voice(1040, words_pending=False) is Decision.PAUSE
+    assert barge_in.on_voice(1500, words_pending=False) is Decision.CONFIRM
+
+
+def test_a_word_of_weight_after_a_backchannel_pauses_again_and_two_take_the_floor() -> None:
+    barge_in = BargeIn(OPTIONS)
+    assert barge_in.on_words("Yeah.", 140) is Decision.RESUME
+    assert barge_in.on_voice(300, words_pending=True) is Decision.WAIT
+    assert barge_in.on_words("Yeah, but", 340) is Decision.WAIT
+    assert barge_in.on_voice(360, words_pending=False) is Decision.PAUSE
+    assert barge_in.on_words("Yeah, but I want", 540) is Decision.CONFIRM
+
+
+def test_words_that_the_recogniser_is_unsure_of_decide_nothing_unless_they_stop_or_are_hummed() -> None:
+    assert BargeIn(OPTIONS).on_words("Do it.", 140, certainty=-1.3) is Decision.WAIT
+    assert BargeIn(OPTIONS).on_words("Oh.", 140, certainty=-1.2) is Decision.WAIT
+    assert BargeIn(OPTIONS).on_words("Stop.", 140, certainty=-1.1) is Decision.CONFIRM
+    assert BargeIn(OPTIONS).on_words("Uh.", 140, certainty=-1.1) is Decision.RESUME
 
 
 @pytest.mark.parametrize("text", ["Mm-hm.", "Yeah.", "Okay.", "uh-huh", "Right, okay.", "I see.", "Yeah, got it."])

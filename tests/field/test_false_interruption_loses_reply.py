@@ -10,7 +10,7 @@ import pytest
 
 from tests.fakes.conversation import ScriptedConversation, Speaker, says
 from tests.fakes.voice import FakeVoice
-from tests.fakes.wire import FakeWire
+from tests.fakes.wire import FakeWire, ScriptedEars
 from tests.support.calls import OPTIONS, place
 from tests.support.virtual_time import virtual_time
 
@@ -82,6 +82,29 @@ async def test_a_long_hum_of_agreement_is_judged_by_its_word_and_not_by_its_leng
     await place(wire, talk)
     assert talk.heard() == [GREETING]
     assert talk.of("turn") == ["/session_start"]
+
+
+@virtual_time
+@pytest.mark.parametrize(("words", "seconds"), [("mm-hm", 0.44), ("yeah", 0.26), ("okay", 0.4), ("uh-huh", 0.3)])
+async def test_a_backchannel_silences_the_agent_for_less_than_four_tenths(words: str, seconds: float) -> None:
+    wire = FakeWire(12)
+    wire.speak(1.0, words, seconds=seconds)
+    talk = ScriptedConversation(says(GREETING))
+    await place(wire, talk, recognizer=ScriptedEars(wire, 0.15))
+    gap = max(b - a for (a, _), (b, _) in zip(wire.frames, wire.frames[1:], strict=False))
+    assert gap <= 0.4
+    assert talk.of("note") == ["backchannel"]
+
+
+@virtual_time
+async def test_words_of_weight_after_a_backchannel_take_the_floor_all_the_same() -> None:
+    wire = FakeWire(12)
+    wire.speak(1.0, "yeah but I wanted Tuesday")
+    talk = ScriptedConversation(says(GREETING), says("Tuesday then."))
+    await place(wire, talk)
+    assert talk.of("turn") == ["/session_start", "yeah but I wanted Tuesday"]
+    assert talk.replies[0][1].unheard
+    assert wire.audible(wire.began + 2.2, wire.began + 2.5) == 0.0
 
 
 @virtual_time

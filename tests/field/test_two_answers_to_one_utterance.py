@@ -6,6 +6,8 @@ is said while the agent may not be interrupted is answered afterwards, all of it
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
 from tests.fakes.conversation import ScriptedConversation, Speaker, says
@@ -164,3 +166,42 @@ async def test_a_new_utterance_during_the_grace_of_a_cancelled_turn_waits_for_it
     assert kinds.index("tool_done") < kinds.index("turn", kinds.index("tool_started"))
     assert talk.of("turn")[-1].endswith("what are your hours?")
     assert talk.heard()[-1] == "Nine to five."
+
+
+@virtual_time
+async def test_words_over_a_lookup_stop_it_as_soon_as_they_are_known_and_not_when_they_are_over() -> None:
+    wire = FakeWire(14)
+    end = wire.speak(2.0, "what is my balance?")
+    onset = end + 2.0
+    wire.speak(onset, "no wait I want to pay my bill first.")
+    loop = asyncio.get_running_loop()
+    stopped: list[float] = []
+
+    async def look_up(speaker: Speaker) -> None:
+        try:
+            await speaker.tool("lookup", 8.0)
+        finally:
+            stopped.append(loop.time())
+
+    talk = ScriptedConversation(says("Hello."), look_up, says("Which bill?"))
+    await place(wire, talk)
+    assert talk.of("turn")[2:] == ["no wait I want to pay my bill first."]
+    assert talk.of("tool_cancelled") == ["lookup"]
+    assert stopped[0] - (wire.began + onset) < 0.6
+
+
+@virtual_time
+async def test_words_that_continue_the_turn_they_stopped_early_come_with_it() -> None:
+    wire = FakeWire(14)
+    end = wire.speak(2.0, "what is my balance.")
+    wire.speak(end + 0.6, "on my savings account please.")
+
+    async def slow(speaker: Speaker) -> None:
+        await speaker.wait(4.0)
+        speaker.say("Fifty.")
+
+    talk = ScriptedConversation(says("Hello."), slow, says("Fifty dollars."))
+    await place(wire, talk)
+    assert talk.of("turn")[-1] == "what is my balance. on my savings account please."
+    assert talk.heard()[-1] == "Fifty dollars."
+    assert talk.cancelled_with == [CancelReason.SUPERSEDED]

@@ -93,6 +93,9 @@ class Arbiter:
                 self.on(Event.CALLER_VOICE)
         elif state is State.SPEAKING or state is State.LEAVING:
             self._voice_over_agent(utterance)
+        elif state is State.HELD:
+            if utterance.over_agent:
+                self._ears.want_partial(utterance)
         elif state is State.PAUSED:
             self._ears.want_partial(utterance)
             pending = self._ears.words_pending(utterance)
@@ -122,10 +125,17 @@ class Arbiter:
 
     def caller_words(self, utterance: Utterance, text: str) -> None:
         self._wire.send(TranscriptMessage("user", text, final=False))
-        if self._floor.state not in (State.SPEAKING, State.PAUSED, State.LEAVING) or not self._may_barge_in():
-            return
-        if utterance.barge_in.on_words(text) is Decision.CONFIRM:
-            self._confirm(utterance)
+        state, turn = self._floor.state, self._runner.current
+        if state is State.HELD:
+            asks = turn is not None and utterance.over_agent and self._interruptible()
+            if asks and self._judge(utterance, text) is Decision.CONFIRM:
+                self._take_back(turn, utterance)
+        elif state in (State.SPEAKING, State.PAUSED, State.LEAVING) and self._may_barge_in():
+            decision = self._judge(utterance, text)
+            if decision is Decision.CONFIRM:
+                self._confirm(utterance)
+            elif decision is Decision.RESUME and state is State.PAUSED and utterance.over_agent:
+                self._let_go_on(text, utterance)
 
     def caller_finished(self, utterance: Utterance, text: str) -> None:
         self._wire.send(TranscriptMessage("user", text, final=True))
@@ -138,8 +148,7 @@ class Arbiter:
             # "Yes" into the last word of a question is its answer.
             verdict = Words.INTERRUPTION
         if verdict is Words.BACKCHANNEL or verdict is Words.NONE:
-            self._decided("backchannel")
-            self._note("backchannel", text=text)
+            self._backchannel(text)
             self.on(Event.CALLER_DONE)
         elif turn.timeline.first_audio is None and self._interruptible():
             self._admit_over(turn, utterance, text)
@@ -157,11 +166,15 @@ class Arbiter:
         unanswered = utterance.took_floor or (self._runner.current is None and why is Lost.FAILED)
         if why is Lost.FAILED or unanswered:
             log.info("an utterance of %d ms was not understood: %s", utterance.voice_ms, why.value)
-        if state in _UNDECIDED:
+        if utterance.agreed:
+            self._backchannel(utterance.agreed)
+        elif state in _UNDECIDED:
             self._decided("no_words")
         if state is not State.CLOSED:
             self.on(Event.CALLER_DONE)
-        if unanswered and not self._runner.inbox:
+        if utterance.before:
+            self._admit(utterance, "")
+        elif unanswered and not self._runner.inbox:
             self._runner.inbox.add(Entry(line=COULD_NOT_HEAR))
 
     # Other inputs
@@ -188,6 +201,9 @@ class Arbiter:
         if self._guarded():
             self._ears.want_partial(utterance)
             return
+        if utterance.agreed:
+            # It went on after "yeah": what else is said may have weight.
+            self._ears.want_partial(utterance)
         decision = utterance.barge_in.on_voice(utterance.voice_ms, words_pending=True)
         if decision is not Decision.WAIT and utterance.over_agent:
             turn = self._runner.current
@@ -195,6 +211,23 @@ class Arbiter:
                 turn.timeline.barge_in_onset = self._times.since(utterance.onset)
                 turn.timeline.pause = self._times.since()
             self.on(Event.CALLER_VOICE)
+
+    def _let_go_on(self, text: str, utterance: Utterance) -> None:
+        """Only a backchannel so far: the agent goes on at once, unless it was about to end anyway."""
+        if self._mouth.remaining_s() <= NEARLY_OVER_S:
+            return
+        utterance.agreed = text
+        turn = self._runner.current
+        if turn is not None:
+            turn.timeline.decision = self._times.since()
+        self.on(Event.CALLER_DONE)
+
+    def _judge(self, utterance: Utterance, text: str) -> Decision:
+        return utterance.barge_in.on_words(text, utterance.heard_ms, certainty=utterance.certainty)
+
+    def _backchannel(self, text: str) -> None:
+        self._decided("backchannel")
+        self._note("backchannel", text=text)
 
     def _guarded(self) -> bool:
         """Whether only words interrupt: at the start of the call echo cancellers have not converged."""
@@ -241,18 +274,25 @@ class Arbiter:
     def _admit_over(self, turn: Turn | None, utterance: Utterance, text: str) -> None:
         """Admit words that were spoken while nothing of a reply was audible."""
         if turn is not None and not turn.token.is_cancelled:
-            late_s = self._options.late_final_ms / 1000
-            continues = turn.entry.from_caller and utterance.onset - turn.started <= late_s
-            if continues and turn.timeline.first_audio is None and turn.entry.user is not None:
-                # One utterance in two parts: never two answers.
-                self._confirm(utterance, CancelReason.SUPERSEDED)
-                text = f"{turn.entry.user.text} {text}"
-            else:
-                self._confirm(utterance)
+            self._take_back(turn, utterance)
         self.on(Event.CALLER_DONE)
         self._admit(utterance, text)
 
+    def _take_back(self, turn: Turn | None, utterance: Utterance) -> None:
+        """End a turn of which nothing was heard: further words continue its own, or replace them."""
+        if turn is None:
+            return
+        late_s = self._options.late_final_ms / 1000
+        continues = turn.entry.from_caller and utterance.onset - turn.started <= late_s
+        if continues and turn.timeline.first_audio is None and turn.entry.user is not None:
+            # One utterance in two parts: never two answers.
+            utterance.before = turn.entry.user.text
+            self._confirm(utterance, CancelReason.SUPERSEDED)
+        else:
+            self._confirm(utterance)
+
     def _admit(self, utterance: Utterance, text: str) -> None:
+        text = f"{utterance.before} {text}".strip()
         speech_end = self._times.since() - utterance.silence_ms / 1000
         timeline = Timeline(speech_end, self._times.since(), self._times.since(utterance.text_at))
         self._runner.inbox.add(Entry(UserInput(text, InputKind.SPEECH), timeline=timeline))

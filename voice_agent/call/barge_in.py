@@ -2,13 +2,17 @@
 
 ::
 
-    agent   ▇▇▇▇▇▇▇▇▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▇▇▇▇▇▇▇      not confirmed: resumes at the cut word
+    agent   ▇▇▇▇▇▇▇▇▁▁▁▁▁▁▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇      "mm-hm", "yeah": resumes as soon as that is known
+    caller        ▒▒▒▒▒▒▒▒▒▒▒
+                  └┤ onset_ms
+                   └ PAUSE └ RESUME, listening goes on: a word of weight pauses or confirms later
+
+    agent   ▇▇▇▇▇▇▇▇▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▇▇▇▇▇▇▇      no words: resumes at the cut word
     caller        ▒▒▒▒▒▒▒▒▁▁▁▁▁▁▁▁▁▁▁
-                  └┤ onset_ms         │
                    └ PAUSE            └ RESUME after false_interruption_ms of silence
 
     agent   ▇▇▇▇▇▇▇▇▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁
-    caller        ▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒
+    caller        ▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒
                    └ PAUSE      └ CONFIRM (two words, a stop word, or min_voice_ms)
 """
 
@@ -21,8 +25,13 @@ from voice_agent.config import TurnTaking
 
 WORDS_PENDING_MS = 140
 """How much longer than `TurnTaking.min_voice_ms` voice may last while its words are being recognised."""
-BACKCHANNEL_FACTOR = 2
+BACKCHANNEL_FACTOR = 3
 """Voice that is known to be a backchannel must last this much longer to take the floor."""
+FRESH_MS = 400
+"""Voice after the words that were judged, during which the judgement still holds."""
+WEIGHTY = -1.0
+"""Average log-probability below which the words of a partial have no weight. The first 140 ms of "who are you" come as
+"Do it." at -1.3; those of "wait", "no", "right", "yeah" and "okay" as themselves at -0.4 to -0.9."""
 
 
 class Decision(Enum):
@@ -61,6 +70,8 @@ class BargeIn:
         self._options = options
         self._vocabulary = vocabulary
         self._known: Words | None = None
+        self._judged_ms = 0
+        self._resumed = False
 
     def on_voice(self, voice_ms: int, *, words_pending: bool) -> Decision:
         """Judge the voice so far, in milliseconds; ``words_pending``: a recognition is under way."""
@@ -71,12 +82,27 @@ class BargeIn:
             limit += WORDS_PENDING_MS
         if voice_ms >= limit:
             return Decision.CONFIRM
+        if self._resumed and voice_ms - self._judged_ms < FRESH_MS:
+            return Decision.WAIT
         return Decision.PAUSE if voice_ms >= self._options.barge_in_onset_ms else Decision.WAIT
 
-    def on_words(self, text: str) -> Decision:
-        """Judge the words so far (a partial or the whole)."""
-        self._known = weigh(text, self._options.min_words, self._vocabulary)
-        return Decision.CONFIRM if self._known is Words.INTERRUPTION else Decision.WAIT
+    def on_words(self, text: str, voice_ms: int = 0, *, certainty: float = 0.0) -> Decision:
+        """Judge the words so far (a partial or the whole).
+
+        Args:
+            voice_ms: Voice in which they were heard.
+            certainty: The recogniser's average log-probability; 0 is certain.
+        """
+        vocabulary = self._vocabulary
+        if certainty < WEIGHTY and not vocabulary.has_stop(text) and not vocabulary.is_hummed(text):
+            # Too little was heard to know: what was known before stands.
+            return Decision.WAIT
+        known = weigh(text, self._options.min_words, vocabulary)
+        self._known, self._judged_ms = known, voice_ms
+        self._resumed = known is Words.BACKCHANNEL
+        if known is Words.INTERRUPTION:
+            return Decision.CONFIRM
+        return Decision.RESUME if self._resumed else Decision.WAIT
 
     def on_silence(self, silence_ms: int, *, words_pending: bool) -> Decision:
         """Judge the silence since the last voice. Words on their way are waited for, up to the longest endpoint."""

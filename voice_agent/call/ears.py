@@ -18,10 +18,13 @@ from collections.abc import Callable
 from enum import Enum
 from typing import Protocol
 
+import numpy as np
+
 from voice_agent.audio.frames import FRAME_BYTES, FRAME_MS, SILENCE, Reframer
 from voice_agent.call.barge_in import BargeIn
 from voice_agent.call.clock import MediaClock
 from voice_agent.call.endpointing import Endpointing
+from voice_agent.call.hum import words_or_hum
 from voice_agent.call.segmenter import Segmenter, Signal
 from voice_agent.call.transcriber import Recognition, Transcriber
 from voice_agent.call.utterance import Utterance
@@ -33,8 +36,9 @@ log = logging.getLogger(__name__)
 
 GAP_TICKS = 10
 """Ticks without a frame after which the wire is taken to send nothing in silence (200 ms)."""
-PARTIAL_FIRST_MS = 240
-PARTIAL_EVERY_MS = 400
+PARTIAL_FIRST_MS = 140
+"""Voice in which "yeah", "okay", "right", "wait" and "no" are known: the agent falls silent for a third of a second."""
+PARTIAL_EVERY_MS = 200
 
 
 class Lost(Enum):
@@ -242,7 +246,8 @@ class Ears:
             if fresh and (job.priority is Priority.FINAL_TRANSCRIPT or job.token.is_cancelled):
                 self._lose(utterance, Lost.FAILED)
             return
-        text = _words(transcript)
+        text = _words(utterance, transcript)
+        utterance.certainty, utterance.heard_ms = transcript.average_log_probability, job.voice_ms
         if fresh and self._segmenter.paused:
             utterance.text, utterance.text_at = text, self._now()
             utterance.required_silence_ms = self._required(text)
@@ -255,7 +260,7 @@ class Ears:
 
     def _settle(self, utterance: Utterance, transcript: Transcript | None) -> None:
         utterance.text_at = self._now()
-        text = "" if transcript is None else _words(transcript)
+        text = "" if transcript is None else _words(utterance, transcript)
         if text:
             self._listener.caller_finished(utterance, text)
         else:
@@ -292,5 +297,7 @@ class Ears:
                 self._advance(SILENCE, self._segmenter.push(False))
 
 
-def _words(transcript: Transcript) -> str:
+def _words(utterance: Utterance, transcript: Transcript) -> str:
+    if utterance.over_agent:
+        return words_or_hum(transcript, np.frombuffer(bytes(utterance.pcm), np.int16))
     return transcript.text.strip() if transcript.accepted else ""

@@ -33,16 +33,19 @@ class Recognition:
     Attributes:
         priority: What it was asked for.
         urgency: How urgent it is by now.
+        voice_ms: Voice in what is transcribed.
     """
 
     utterance: Utterance
     revision: int
     priority: Priority
     urgency: Urgency = field(init=False)
+    voice_ms: int = field(init=False)
     token: CancelToken = field(default_factory=CancelToken)
 
     def __post_init__(self) -> None:
         self.urgency = Urgency(self.priority)
+        self.voice_ms = self.utterance.voice_ms
 
 
 class Transcriber:
@@ -69,8 +72,15 @@ class Transcriber:
         return running if running is not None and running.utterance is utterance else None
 
     def request(self, utterance: Utterance, priority: Priority) -> None:
-        """Transcribe what ``utterance`` holds now; earlier requests for it are dropped."""
-        self.drop(utterance)
+        """Transcribe what ``utterance`` holds now; earlier requests for it are dropped.
+
+        A partial that is being made is let finish: an engine cannot stop in the middle, and its words may decide.
+        """
+        running = self._running
+        if running is not None and running.utterance is utterance and running.priority is Priority.PARTIAL_TRANSCRIPT:
+            self._forget_waiting(utterance)
+        else:
+            self.drop(utterance)
         self._waiting.append(Recognition(utterance, utterance.revision, priority))
         self._work.set()
 
@@ -82,10 +92,13 @@ class Transcriber:
 
     def drop(self, utterance: Utterance) -> None:
         """Nobody wants to know any more what ``utterance`` said."""
-        for job in [job for job in self._waiting if job.utterance is utterance]:
-            self._waiting.remove(job)
+        self._forget_waiting(utterance)
         if self._running is not None and self._running.utterance is utterance:
             self._running.token.cancel(CancelReason.SUPERSEDED)
+
+    def _forget_waiting(self, utterance: Utterance) -> None:
+        for job in [job for job in self._waiting if job.utterance is utterance]:
+            self._waiting.remove(job)
 
     async def run(self) -> None:
         """Serve requests until cancelled."""

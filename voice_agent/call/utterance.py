@@ -20,11 +20,19 @@ class Utterance:
         voice_ms: Voice in it so far, silences left out.
         silence_ms: Silence since its last voice.
         took_floor: It ended a turn, so silence is no answer to it.
+        before: Words of the turn that it ended and continues.
+        agreed: The backchannel that let the agent go on while it lasted.
+        certainty: Average log-probability of the words so far, a partial or the whole; 0 is certain.
+        heard_ms: Voice in which they were heard.
         partial_at_ms: Voice at which a partial was last asked for.
     """
 
     __slots__ = (
+        "agreed",
         "barge_in",
+        "before",
+        "certainty",
+        "heard_ms",
         "onset",
         "over_agent",
         "partial_at_ms",
@@ -43,6 +51,8 @@ class Utterance:
         self.onset = onset
         self.over_agent = over_agent
         self.took_floor = False
+        self.before = self.agreed = ""
+        self.certainty, self.heard_ms = 0.0, 0
         self.barge_in = barge_in
         self.revision = 0
         self.text: str | None = None

@@ -19,6 +19,7 @@ class Vocabulary:
 
     Attributes:
         backchannels: Say "go on" while the agent speaks; an answer like any other when it is silent.
+        hummed: Those of them that are hardly words, so that no recogniser is ever sure of them.
         stops: Take the floor at once.
         unfinished: A sentence that ends with one of these goes on.
         openings: A whole utterance that ends like this announces what is still to come.
@@ -26,6 +27,7 @@ class Vocabulary:
     """
 
     backchannels: frozenset[tuple[str, ...]]
+    hummed: frozenset[str]
     stops: frozenset[tuple[str, ...]]
     unfinished: frozenset[str]
     openings: frozenset[tuple[str, ...]]
@@ -44,6 +46,11 @@ class Vocabulary:
     def has_stop(self, text: str) -> bool:
         """Whether a stop word or phrase occurs in ``text``."""
         return _occur(self.stops, text)
+
+    def is_hummed(self, text: str) -> bool:
+        """Whether ``text`` is nothing but "mm", "uh-huh" and their like."""
+        said = words(text)
+        return bool(said) and self.hummed.issuperset(said)
 
     def has_yes_or_no(self, text: str) -> bool:
         """Whether ``text`` begins by saying yes or no, or says nothing more than that."""
@@ -70,6 +77,7 @@ ENGLISH = Vocabulary(
         "mm,mmm,hm,hmm,hmmm,mhm,mmhm,mhmm,mmhmm,uh,huh,um,ah,oh,aha,yeah,yep,yup,yes,ya,ok,okay,right,sure,alright,"
         "all right,good,great,cool,fine,nice,exactly,i see,got it,of course,uh huh,go on,oh okay,that's right"
     ),
+    hummed=word_set("mm mmm hm hmm hmmm mhm mmhm mhmm mmhmm uh huh um"),
     stops=_phrases(
         "stop,wait,hold on,hang on,no,nope,pause,enough,quiet,excuse me,one second,one moment,just a second,"
         "just a moment,shut up,cancel,never mind,sorry,listen"
