@@ -63,7 +63,7 @@ def test_a_project_rewords_a_packaged_line_and_an_unknown_one_is_a_key_error(tmp
         bench.conversation.line("utter_fillet")
 
 
-@pytest.mark.parametrize("id", ["", "x" * 201])
+@pytest.mark.parametrize("id", ["", "x" * 201, "a\nb", "a\x00b", "\ud800"])
 def test_an_impossible_conversation_id_is_refused(tmp_path: Path, id: str) -> None:
     with pytest.raises(RemediableError):
         caller(tmp_path, FILES).agent.open(id, channel="text")

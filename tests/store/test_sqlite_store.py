@@ -379,6 +379,20 @@ async def test_a_limit_on_file_size_from_the_system_ends_in_a_calm_exit(tmp_path
     await store.aclose()
 
 
+async def test_a_write_ahead_log_that_is_taken_away_is_told_as_the_fault_that_it_is(tmp_path: Path) -> None:
+    store = await opened(tmp_path / "c.sqlite3")
+    store.append("a", [record(0)])
+    assert await store.flush(5)
+    for companion in ("-wal", "-shm"):
+        (tmp_path / f"c.sqlite3{companion}").unlink()
+    store.append("a", [record(1)])
+    await store.flush(5)
+    with pytest.raises(StoreUnavailable) as caught:
+        await store.load("a")
+    assert "no transaction is active" not in str(caught.value)
+    await store.aclose()
+
+
 async def test_a_file_that_is_taken_away_while_the_service_runs_is_begun_anew(tmp_path: Path) -> None:
     path = tmp_path / "c.sqlite3"
     store = await opened(path)

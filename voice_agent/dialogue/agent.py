@@ -110,10 +110,14 @@ class Agent:
                 ``user_id`` and ``environment`` go into the tracker's envelope.
 
         Raises:
-            RemediableError: The id is empty or too long.
+            RemediableError: The id is empty, too long or not printable.
         """
-        if not conversation_id or len(conversation_id) > MAX_ID_CHARS:
-            raise RemediableError("The conversation id is empty or too long.", f"Use 1 to {MAX_ID_CHARS} characters.")
+        # An id stands in logs and is a key of the store: no line breaks, no half characters.
+        if not 0 < len(conversation_id) <= MAX_ID_CHARS or not conversation_id.isprintable():
+            raise RemediableError(
+                "The conversation id is empty, too long, or holds characters that cannot be printed.",
+                f"Use 1 to {MAX_ID_CHARS} printable characters.",
+            )
         live = self._live.get(conversation_id)
         if live is None:
             window_s = self._resume_window_s(channel)

@@ -205,7 +205,9 @@ def read_conversation(
             (key, max_events),
         ).fetchall()
     finally:
-        connection.execute("COMMIT")
+        # SQLite itself has ended it after some faults, which must stay the ones that are told.
+        if connection.in_transaction:
+            connection.execute("COMMIT")
     rows.reverse()
     snapshot = None
     if state is not None:
