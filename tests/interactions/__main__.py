@@ -40,9 +40,8 @@ def main(names: list[str]) -> None:
             seen["stop_within_s"] = round(slowest_stop(played), 3)
         say(f"--- {path.name}")
         say(yaml.safe_dump(seen, sort_keys=False, width=110, allow_unicode=True))
-    say(
-        f"{len(paths)} scripts, {audio_s:.0f} s of calls in {took_s:.2f} s of CPU: {audio_s / took_s:,.0f} times as fast"
-    )
+    speed = audio_s / took_s
+    say(f"{len(paths)} scripts, {audio_s:.0f} s of calls in {took_s:.2f} s of CPU: {speed:,.0f} times real time")
 
 
 if __name__ == "__main__":
