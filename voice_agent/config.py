@@ -43,6 +43,8 @@ class TurnTaking(Options):
     """A recogniser slower than this costs the caller a "could not hear you"."""
     barge_in: bool = True
     """Whether the caller may interrupt the agent on this channel."""
+    stop_words_always: bool = False
+    """Whether stop words interrupt where ``barge_in`` is off."""
     barge_in_onset_ms: Milliseconds = 80
     """Confirmed voice that pauses playout."""
     min_words: int = Field(2, ge=1, le=20)

@@ -12,7 +12,7 @@ import pytest
 
 from tests.fakes.conversation import ScriptedConversation, Speaker, says
 from tests.fakes.wire import FakeWire
-from tests.support.calls import place
+from tests.support.calls import OPTIONS, place
 from tests.support.virtual_time import virtual_time
 from voice_agent.dialogue.cancellation import CancelReason
 
@@ -128,8 +128,6 @@ async def test_an_unfinished_word_over_the_agent_is_kept_and_answered_after_the_
 
 @virtual_time
 async def test_barge_in_can_be_switched_off_and_loses_no_words() -> None:
-    from tests.support.calls import OPTIONS
-
     wire = FakeWire(16)
     wire.speak(1.0, "what about tomorrow?")
     talk = ScriptedConversation(says("A greeting of some length, which goes on."), says("Closed."))
@@ -205,3 +203,19 @@ async def test_words_that_continue_the_turn_they_stopped_early_come_with_it() ->
     assert talk.of("turn")[-1] == "what is my balance. on my savings account please."
     assert talk.heard()[-1] == "Fifty dollars."
     assert talk.cancelled_with == [CancelReason.SUPERSEDED]
+
+
+@virtual_time
+@pytest.mark.parametrize(
+    ("words", "honoured", "stopped"),
+    [("please stop.", True, True), ("please stop.", False, False), ("I have another question.", True, False)],
+)
+async def test_stop_words_are_honoured_where_nothing_else_interrupts(words: str, honoured: bool, stopped: bool) -> None:
+    wire = FakeWire(16)
+    wire.speak(1.0, words)
+    talk = ScriptedConversation(says(NOTICE), says("Yes?"))
+    options = OPTIONS.model_copy(update={"barge_in": False, "stop_words_always": honoured})
+    await place(wire, talk, options=options)
+    assert bool(talk.replies[0][1].unheard) is stopped
+    assert bool(wire.clears) is stopped
+    assert talk.of("turn")[1:] == [words]

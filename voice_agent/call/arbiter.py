@@ -18,6 +18,7 @@ from voice_agent.call.timeline import Timeline, Times
 from voice_agent.call.turn import Entry, Turn
 from voice_agent.call.turns import TurnRunner
 from voice_agent.call.utterance import Utterance
+from voice_agent.call.vocabulary import ENGLISH
 from voice_agent.call.wire import TranscriptMessage, Wire
 from voice_agent.config import TurnTaking
 from voice_agent.dialogue.cancellation import CancelReason
@@ -130,7 +131,7 @@ class Arbiter:
             asks = turn is not None and utterance.over_agent and self._interruptible()
             if asks and self._judge(utterance, text) is Decision.CONFIRM:
                 self._take_back(turn, utterance)
-        elif state in (State.SPEAKING, State.PAUSED, State.LEAVING) and self._may_barge_in():
+        elif state in (State.SPEAKING, State.PAUSED, State.LEAVING) and self._may_take_floor(text):
             decision = self._judge(utterance, text)
             if decision is Decision.CONFIRM:
                 self._confirm(utterance)
@@ -152,7 +153,7 @@ class Arbiter:
             self.on(Event.CALLER_DONE)
         elif turn.timeline.first_audio is None and self._interruptible():
             self._admit_over(turn, utterance, text)
-        elif verdict is Words.INTERRUPTION and self._may_barge_in():
+        elif verdict is Words.INTERRUPTION and self._may_take_floor(text):
             self._confirm(utterance)
             self._admit(utterance, text)
         else:
@@ -196,10 +197,11 @@ class Arbiter:
     # Decisions
 
     def _voice_over_agent(self, utterance: Utterance) -> None:
-        if not self._may_barge_in():
+        if not self._interruptible():
             return
-        if self._guarded():
-            self._ears.want_partial(utterance)
+        if self._guarded() or not self._options.barge_in:
+            if self._options.barge_in or self._options.stop_words_always:
+                self._ears.want_partial(utterance)
             return
         if utterance.agreed:
             # It went on after "yeah": what else is said may have weight.
@@ -245,9 +247,11 @@ class Arbiter:
             return False
         return not self._mouth.protects()
 
-    def _may_barge_in(self) -> bool:
-        """Whether the caller's voice may stop what is audible."""
-        return self._options.barge_in and self._interruptible()
+    def _may_take_floor(self, text: str) -> bool:
+        """Whether these words may stop what is audible."""
+        if not self._interruptible():
+            return False
+        return self._options.barge_in or (self._options.stop_words_always and ENGLISH.has_stop(text))
 
     def _confirm(self, utterance: Utterance | None = None, reason: CancelReason = CancelReason.BARGE_IN) -> None:
         turn = self._runner.current
