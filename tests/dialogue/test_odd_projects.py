@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.dialogue_projects import skill, write_project
+from tests.support.dialogue_projects import block, skill, write_project
 from voice_agent.dialogue.loader import load_project
+from voice_agent.dialogue.skill_file import mentions
 
 LATIN = """# -*- coding: latin-1 -*-
 from voice_agent.dialogue import tool, ToolResult
@@ -19,6 +20,7 @@ from voice_agent.dialogue import tool, ToolResult
 async def greet() -> ToolResult:
     return ToolResult(llm_response="\u00fc")
 """
+BLOCK = block("- action: utter_size", id="\u00fcber")
 PROUD = "class Proud:\n    def __getattr__(self, name):\n        raise RuntimeError(name)\n\n\nproud = Proud()\n"
 
 
@@ -94,6 +96,22 @@ def test_a_skill_whose_folder_name_is_stored_taken_apart_is_named_as_it_is_typed
         f"skills/{folder}/memory.yml": "schema: {public: {x: {type: text}}}\n",
     }
     assert _load(tmp_path, lambda root: write_project(root, files)) == set()
+
+
+def test_names_may_be_of_any_script_in_memory_blocks_mentions_and_responses(tmp_path: Path) -> None:
+    files = {
+        "skills/a/skill.md": skill("Begin with @block.\u00fcber, or go to @skill.\u00f6l.\n" + BLOCK),
+        "skills/\u00f6l/skill.md": skill("Hi."),
+        "skills/a/memory.yml": "schema: {public: {gr\u00f6\u00dfe: {type: text}}}\n",
+        "responses.yml": "responses: {utter_size: 'It is {session.a.gr\u00f6\u00dfe}.'}\n",
+    }
+    assert _load(tmp_path, lambda root: write_project(root, files)) == set()
+    project, _ = load_project(tmp_path)
+    assert list(project.skills["a"].blocks) == ["\u00fcber"]
+    response = project.responses.find("utter_size", "a")
+    assert response is not None
+    assert response.variants[0].template.render(lambda reference: "42") == "It is 42."
+    assert mentions(project.skills["a"].prose) == {"skill": {"\u00f6l"}, "block": {"\u00fcber"}}
 
 
 @pytest.mark.parametrize(("folder", "id"), [("project", "skill.id"), ("class", "skill.id_keyword")])

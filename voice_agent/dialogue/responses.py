@@ -16,7 +16,7 @@ from voice_agent.dialogue.conditions import Condition, Read, Reference
 
 log = logging.getLogger(__name__)
 
-_PLACEHOLDER = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z_][A-Za-z0-9_]*)*)\}")
+_PLACEHOLDER = re.compile(r"\{([^\W\d]\w*(?:\.[^\W\d]\w*)*)\}")
 
 Lookup = Callable[[Reference | str], Any]
 """Value of a three-part reference or of a bare name; None while unset."""

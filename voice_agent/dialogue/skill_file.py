@@ -165,7 +165,7 @@ def _body(skill: SkillFile, lines: list[str], first_line: int, names: Names) -> 
 
 def _block(skill: SkillFile, attributes: str, lines: list[str], first_line: int, names: Names) -> None:
     reader = names.reader
-    found = re.search(r"\bid\s*=\s*[\"']?([A-Za-z_][\w-]*)", attributes)
+    found = re.search(r"\bid\s*=\s*[\"']?([^\W\d][\w-]*)", attributes)
     if found is None:
         reader.error("block.no_id", "This block has no id.", "Write :::ordered_block id=<name>.", first_line - 1)
     block_id = found.group(1) if found else f"block_{len(skill.blocks) + 1}"
@@ -193,6 +193,6 @@ def mentions(paragraph_texts: tuple[Paragraph, ...]) -> Mapping[str, set[str]]:
     """Return the ids that prose names as ``@skill.<id>`` and ``@block.<id>``."""
     found: dict[str, set[str]] = {"skill": set(), "block": set()}
     for paragraph in paragraph_texts:
-        for kind, name in re.findall(r"@(skill|block)\.([A-Za-z_][\w-]*)", paragraph.text):
+        for kind, name in re.findall(r"@(skill|block)\.([^\W\d][\w-]*)", paragraph.text):
             found[kind].add(name)
     return found
