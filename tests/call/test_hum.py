@@ -73,3 +73,10 @@ def test_doubtful_words_with_open_vowels_are_words_if_they_are_credible() -> Non
 def test_a_recogniser_that_is_unsure_of_uh_huh_is_believed() -> None:
     assert words_or_hum(_heard("Uh.", -1.1, accepted=False), _vowel(OPEN["a"])) == "Uh."
     assert words_or_hum(_heard(".", -1.6, accepted=False), _vowel(OPEN["a"])) == ""
+
+
+def test_what_was_a_hum_so_far_stays_one_until_the_words_are_certain() -> None:
+    hum = _vowel(CLOSED_LIPS)
+    assert words_or_hum(_heard("And then make it.", -0.51), hum) == "And then make it."
+    assert words_or_hum(_heard("And then make it.", -0.51), hum, so_far=HUM) == HUM
+    assert words_or_hum(_heard("When will you move?", -0.3), hum, so_far=HUM) == "When will you move?"

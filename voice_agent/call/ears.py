@@ -299,5 +299,6 @@ class Ears:
 
 def _words(utterance: Utterance, transcript: Transcript) -> str:
     if utterance.over_agent:
-        return words_or_hum(transcript, np.frombuffer(bytes(utterance.pcm), np.int16))
+        pcm = np.frombuffer(bytes(utterance.pcm), np.int16)
+        return words_or_hum(transcript, pcm, so_far=utterance.agreed)
     return transcript.text.strip() if transcript.accepted else ""

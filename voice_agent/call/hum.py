@@ -25,6 +25,8 @@ HUM = "Mm-hm."
 """What stands in a transcript for a hum."""
 UNSURE = -0.55
 """Average log-probability below which words may be an invention: "mm-hm" comes as "And then" at -0.6 to -1.3."""
+STILL_UNSURE = -0.4
+"""The same for an utterance that has been a hum so far."""
 LOWEST_HZ, HIGHEST_HZ = 80, 4000
 LIPS_CLOSED = ((450, 2.0), (600, -2.5))
 """(frequency, most energy above it in dB relative to the energy below)."""
@@ -37,13 +39,19 @@ LONGEST_S = 2.0
 _WINDOW = 2 * FRAME_SAMPLES
 
 
-def words_or_hum(transcript: Transcript, pcm: NDArray[np.int16], vocabulary: Vocabulary = ENGLISH) -> str:
+def words_or_hum(
+    transcript: Transcript, pcm: NDArray[np.int16], *, so_far: str = "", vocabulary: Vocabulary = ENGLISH
+) -> str:
     """Return the words of an utterance over the agent, or `HUM` for those that were made out of a hum.
 
     A stop word is never taken for one: "no" is half a hum.
+
+    Args:
+        so_far: What the utterance has been taken for before.
     """
     text = transcript.text.strip()
-    doubtful = not transcript.accepted or transcript.average_log_probability < UNSURE
+    sure = STILL_UNSURE if so_far == HUM else UNSURE
+    doubtful = not transcript.accepted or transcript.average_log_probability < sure
     if text and doubtful and not vocabulary.has_stop(text) and is_hum(pcm):
         return HUM
     # Recognisers are as unsure of "uh-huh" as of what they invent.
