@@ -287,10 +287,13 @@ class Arbiter:
         if turn is None:
             return
         late_s = self._options.late_final_ms / 1000
-        continues = turn.entry.from_caller and utterance.onset - turn.started <= late_s
-        if continues and turn.timeline.first_audio is None and turn.entry.user is not None:
+        user = turn.entry.user
+        # Keys and typed words are whole as they are: only speech goes on with speech.
+        spoken = user is not None and user.kind is InputKind.SPEECH
+        continues = spoken and turn.entry.from_caller and utterance.onset - turn.started <= late_s
+        if continues and turn.timeline.first_audio is None and user is not None:
             # One utterance in two parts: never two answers.
-            utterance.before = turn.entry.user.text
+            utterance.before = user.text
             self._confirm(utterance, CancelReason.SUPERSEDED)
         else:
             self._confirm(utterance)

@@ -138,7 +138,8 @@ class PlayoutLedger:
         if not 0 <= samples <= self._stream + FRAME_SAMPLES:
             return
         content = min(self._released, self._content_base + samples - self._stream_base)
-        if content >= 0 and (self._acked is None or content > self._acked[0]):
+        # The same position once more says that playout stands still: nothing is extrapolated from the first.
+        if content >= 0 and (self._acked is None or content >= self._acked[0]):
             self._acked = (content, now)
 
     def position(self, now: float) -> int:
@@ -155,12 +156,19 @@ class PlayoutLedger:
     def clear(self, now: float) -> int:
         """What was released and not yet played is dropped, here and at the far end. Returns the heard position."""
         reached = self.position(now)
-        self._stream_base = self._stream - max(0, self._released - reached)
+        # Before its first acknowledgement the far end plays all the same: the wall clock says how much it will count.
+        counted = reached if self._acked is not None else self._released - round(self.ahead(now) * SAMPLE_RATE)
+        self._stream_base = self._stream - max(0, self._released - counted)
         self._stream = self._stream_base
         self._released = self._content_base = reached
         self._play_until = min(self._play_until, now)
         self._acked = (reached, now) if self._acked is not None else None
         return reached
+
+    def faded(self, samples: int) -> None:
+        """After `clear`: so much was sent as the fade of the cut sound. The far end counts it; it says nothing new."""
+        self._stream += samples
+        self._stream_base += samples
 
     def rewind(self) -> int:
         """After `clear`: return where playout goes on, the start of the cut word."""

@@ -160,6 +160,7 @@ class Playout:
         if fade:
             fade = fade_out(fade, len(fade) // 2)
             fade = fade.ljust(math.ceil(len(fade) / FRAME_BYTES) * FRAME_BYTES, b"\0")
+            ledger.faded(len(fade) // 2)
             for start in range(0, len(fade), FRAME_BYTES):
                 self._send(fade[start : start + FRAME_BYTES], now + start / FRAME_BYTES * TICK_S)
 
