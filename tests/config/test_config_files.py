@@ -31,7 +31,7 @@ def test_two_short_files_are_enough(tmp_path: Path) -> None:
 
 
 def test_missing_files_and_a_missing_folder_are_named(tmp_path: Path) -> None:
-    with pytest.raises(ProjectError, match="is no project: .*voice-agent new"):
+    with pytest.raises(ProjectError, match=r"is no project: .*voice-agent new"):
         load_config(tmp_path, {})
     (tmp_path / "agent.yml").write_text(PERSONA)
     with pytest.raises(ProjectError) as caught:
