@@ -25,6 +25,11 @@ class Inbox:
     def __bool__(self) -> bool:
         return bool(self._entries)
 
+    @property
+    def awaits_answer(self) -> bool:
+        """Whether the caller said, typed or keyed something that waits for its turn."""
+        return any(entry.from_caller for entry in self._entries)
+
     def add(self, entry: Entry) -> None:
         """Put an entry last. The caller's input displaces lines and intents that nobody needs any more."""
         if self._closed:

@@ -192,8 +192,12 @@ class TurnRunner:
                     return
             # A voice that came meanwhile is decided first; from here on nothing rolls the hang-up back.
             if self._floor.state is State.LEAVING:
-                self._stop_and_commit(turn)
-                self._on_hang_up(turn.hang_up)
+                # Words that were kept for after the goodbye keep the call: nobody is cut off in mid-request.
+                # What the service itself ends, at the longest duration of a call, stays ended.
+                may_stay = self._options.interruptible_goodbye and turn.entry.hang_up is None
+                if not (may_stay and self.inbox.awaits_answer):
+                    self._stop_and_commit(turn)
+                    self._on_hang_up(turn.hang_up)
                 return
             await self._floor.settled()
 
