@@ -125,7 +125,7 @@ class WhisperDecoder:
 
         # Whole seconds: the engine keeps memory for every length it has met (over 2 MB each, without end
         # in a service), so there are at most 30 of them.
-        frames = min(_MAX_FRAMES, round(window_s) * _FRAMES_PER_SECOND)
+        frames = min(_MAX_FRAMES, int(window_s) * _FRAMES_PER_SECOND)
         # Features are (log10(power) + 4) / 4 and cut off 8 below the loudest: silence lies at the
         # cut-off, or where log10(1e-10) comes out in speech that is fainter than that.
         silence = max(float(mel.max()) - 2.0, -1.5)
