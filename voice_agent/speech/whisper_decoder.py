@@ -3,8 +3,8 @@
 Whisper is trained on windows padded to 30 s, and its encoder costs in proportion to the window.
 Two things keep its accuracy in a shorter one:
 
-* The window is the speech and 8 s of silence after it (6 s for ``base``, which loops less). With
-  less it repeats itself more often.
+* The window is the speech and 8 s of silence after it (6 s for ``base``, which loops less), cut to
+  whole seconds. With less it repeats itself more often.
 * Without timestamps in its answer it hears better, but in a short window it sometimes loops
   ("Please hold. Please hold. …"). With timestamps it hardly ever loops. So it is asked without
   them first, and only when that answer loops, runs into its token bound, holds more words than
