@@ -289,9 +289,8 @@ class Arbiter:
         late_s = self._options.late_final_ms / 1000
         user = turn.entry.user
         # Keys and typed words are whole as they are: only speech goes on with speech.
-        spoken = user is not None and user.kind is InputKind.SPEECH
-        continues = spoken and turn.entry.from_caller and utterance.onset - turn.started <= late_s
-        if continues and turn.timeline.first_audio is None and user is not None:
+        goes_on = utterance.onset - turn.started <= late_s and turn.timeline.first_audio is None
+        if goes_on and user is not None and user.kind is InputKind.SPEECH:
             # One utterance in two parts: never two answers.
             utterance.before = user.text
             self._confirm(utterance, CancelReason.SUPERSEDED)
