@@ -32,7 +32,7 @@ async def test_a_stray_timer_is_logged_and_the_other_calls_go_on(caplog: pytest.
         await until(lambda: len(line.inputs.heard) == len(tone(0.1)))
         await caller.close()
     [record] = [r for r in caplog.records if r.levelno == logging.ERROR]
-    assert record.name == "voice_agent.server"
+    assert record.name == "voice_agent.server.serving"
     assert "InvalidStateError" in record.getMessage()
 
 

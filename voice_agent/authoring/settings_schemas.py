@@ -6,8 +6,9 @@ What an option means stands under it in the code; it is read from there, so that
 from __future__ import annotations
 
 import ast
+import importlib
 import inspect
-from collections.abc import Mapping
+import pkgutil
 from types import ModuleType
 from typing import Any
 
@@ -79,9 +80,11 @@ def _schema(model: type[BaseModel], *modules: ModuleType) -> dict[str, Any]:
     return schema
 
 
-def docstrings(module: ModuleType) -> Mapping[str, Mapping[str, str]]:
-    """Return the texts under the attributes of each class of ``module``, on one line each."""
+def docstrings(module: ModuleType) -> dict[str, dict[str, str]]:
+    """Return the texts under the attributes of each class of a module or package, on one line each."""
     found: dict[str, dict[str, str]] = {}
+    for part in pkgutil.iter_modules(getattr(module, "__path__", ())):
+        found.update(docstrings(importlib.import_module(f"{module.__name__}.{part.name}")))
     for node in ast.parse(inspect.getsource(module)).body:
         if not isinstance(node, ast.ClassDef):
             continue

@@ -1,0 +1,49 @@
+"""The typed settings of a project: ``agent.yml``, ``integrations.yml`` and the environment.
+
+Every option carries its unit in its name and its default beside it. Files are read and reported
+on by `voice_agent.config_files`; this package only says what may stand in them, one module a section.
+"""
+
+from voice_agent.config.agent import (
+    AgentFile,
+    AgentIdentity,
+    ConversationOptions,
+    PromptOptions,
+    SessionOptions,
+    StyleOptions,
+)
+from voice_agent.config.channels import ChannelOptions, Channels, TextChannelOptions
+from voice_agent.config.integrations import Integrations
+from voice_agent.config.keeping import RecordingOptions, StoreOptions
+from voice_agent.config.llm import LlmOptions
+from voice_agent.config.options import Milliseconds, Options, Seconds
+from voice_agent.config.server import ServerOptions
+from voice_agent.config.speech import CacheOptions, PoolOptions, SpeechOptions, SttOptions, TtsOptions, VadOptions
+from voice_agent.config.turn_taking import TurnTaking
+
+__all__ = [
+    "AgentFile",
+    "AgentIdentity",
+    "CacheOptions",
+    "ChannelOptions",
+    "Channels",
+    "ConversationOptions",
+    "Integrations",
+    "LlmOptions",
+    "Milliseconds",
+    "Options",
+    "PoolOptions",
+    "PromptOptions",
+    "RecordingOptions",
+    "Seconds",
+    "ServerOptions",
+    "SessionOptions",
+    "SpeechOptions",
+    "StoreOptions",
+    "SttOptions",
+    "StyleOptions",
+    "TextChannelOptions",
+    "TtsOptions",
+    "TurnTaking",
+    "VadOptions",
+]

@@ -1,0 +1,27 @@
+"""All of ``integrations.yml``."""
+
+from __future__ import annotations
+
+from voice_agent.config.channels import Channels
+from voice_agent.config.keeping import RecordingOptions, StoreOptions
+from voice_agent.config.llm import LlmOptions
+from voice_agent.config.options import Options
+from voice_agent.config.server import ServerOptions
+from voice_agent.config.speech import SpeechOptions
+
+
+class Integrations(Options):
+    """All of ``integrations.yml``."""
+
+    llm: LlmOptions = LlmOptions()
+    """The language model."""
+    speech: SpeechOptions = SpeechOptions()
+    """Speech engines, their workers, canned speech."""
+    channels: Channels = Channels()
+    """The ways in."""
+    server: ServerOptions = ServerOptions()
+    """Where the service listens, and to whom."""
+    recording: RecordingOptions = RecordingOptions()
+    """Recording of calls."""
+    store: StoreOptions = StoreOptions()
+    """Where conversations are kept, and for how long."""

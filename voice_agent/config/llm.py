@@ -1,0 +1,32 @@
+"""The language model."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from voice_agent.config.options import Options, Seconds
+
+
+class LlmOptions(Options):
+    """The language model. ``provider: embedded`` needs no key and no network."""
+
+    provider: str = "embedded"
+    """``embedded``, or a litellm provider name such as ``openai``."""
+    model: str = "minilm"
+    """Model name at the provider."""
+    api_key_env: str | None = None
+    """Environment variable that holds the key."""
+    base_url: str | None = None
+    """Address of an OpenAI-compatible server."""
+    temperature: float | None = Field(None, ge=0, le=2)
+    """How freely the model words things; the provider's own default if not given."""
+    max_tokens: int = Field(400, ge=1, le=32_000)
+    """Longest answer to one model call."""
+    first_token_timeout_s: Seconds = 8
+    """Silence after which a model call that has said nothing yet is given up."""
+    between_tokens_timeout_s: Seconds = 5
+    """Silence after which a model call that has begun to answer is given up."""
+    retries: int = Field(1, ge=0, le=5)
+    """Retries per model, only before the first token."""
+    fallbacks: tuple[LlmOptions, ...] = ()
+    """Models tried in order when this one fails before its first token."""

@@ -1,0 +1,119 @@
+"""The HTTP face of the service: probes, metrics, the WebSocket wire, text by REST.
+
+Audio frames do not pass through the web framework: the WebSocket channel is called by the server
+directly, everything else goes to FastAPI. The gate stands before both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import MutableMapping
+from http import HTTPStatus
+from typing import Any, Protocol
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.middleware.cors import CORSMiddleware
+from fastapi.responses import JSONResponse, Response
+from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
+from starlette.exceptions import HTTPException
+
+from voice_agent.channels import rest
+from voice_agent.channels.desk import CallDesk, TextDesk
+from voice_agent.channels.websocket import Denial, WebSocketChannel, deny
+from voice_agent.channels.websocket_wire import Receive, Send
+from voice_agent.security import Gate
+
+NOTHING_HERE = (
+    "There is nothing here. Calls come by WebSocket to /ws, text by POST to /v1/conversations/ID/messages; "
+    "/healthz, /readyz and /metrics tell how the service is."
+)
+
+
+class Service(Protocol):
+    """What the server serves (`voice_agent.service.Service`)."""
+
+    @property
+    def calls(self) -> CallDesk: ...
+
+    @property
+    def texts(self) -> TextDesk: ...
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """What keeps the service from taking calls; empty when ready."""
+        ...
+
+    async def start(self) -> None:
+        """Load and warm everything. Raises `RemediableError` or `ProjectError` when that cannot be."""
+        ...
+
+    async def run(self) -> None:
+        """Keep the service going until cancelled."""
+        ...
+
+    async def drain(self, timeout_s: float) -> None:
+        """Refuse new calls; let the others finish, at most this long."""
+        ...
+
+    async def aclose(self) -> None: ...
+
+
+class Application:
+    """The ASGI application of a service. ``http`` is the FastAPI part, open for more routes."""
+
+    def __init__(self, service: Service, gate: Gate, allowed_origins: tuple[str, ...] = ()) -> None:
+        self._gate = gate
+        self._websocket = WebSocketChannel(service.calls, gate)
+        self.http = _http(service)
+        if allowed_origins:
+            headers = ["authorization", "content-type"]
+            self.http.add_middleware(
+                CORSMiddleware, allow_origins=allowed_origins, allow_methods=["GET", "POST"], allow_headers=headers
+            )
+
+    async def __call__(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
+        if scope["type"] == "websocket":
+            if scope["path"] == "/ws":
+                await self._websocket(scope, receive, send)
+            else:
+                await deny(send, self._gate(scope) or Denial(404, "not_found", "The WebSocket is at /ws."))
+        elif denial := self._gate(scope):
+            await rest.error(denial.status, denial.code, denial.message)(scope, receive, send)
+        else:
+            await self.http(scope, receive, send)
+
+
+def _http(service: Service) -> FastAPI:
+    app = FastAPI(title="Voice agent", docs_url=None, redoc_url=None, openapi_url=None)
+    app.include_router(rest.router(service.texts))
+
+    @app.get("/healthz")
+    async def healthz() -> dict[str, str]:
+        return {"status": "alive"}
+
+    @app.get("/readyz", response_model=None)
+    async def readyz() -> Response:
+        missing = service.missing
+        if not missing:
+            return JSONResponse({"status": "ready"})
+        text = f"Not ready: {', '.join(missing)}."
+        return JSONResponse({"code": "not_ready", "message": text, "missing": missing}, 503)
+
+    @app.get("/metrics", response_model=None)
+    def metrics() -> Response:
+        return Response(generate_latest(), media_type=CONTENT_TYPE_LATEST)
+
+    @app.exception_handler(HTTPException)
+    async def refused(request: Request, fault: HTTPException) -> Response:
+        message = NOTHING_HERE if fault.status_code == HTTPStatus.NOT_FOUND else f"{fault.detail}."
+        return rest.error(fault.status_code, "http_error", message)
+
+    @app.exception_handler(RequestValidationError)
+    async def invalid(request: Request, fault: RequestValidationError) -> Response:
+        return rest.error(422, "bad_request", "The request does not have the expected form.")
+
+    @app.exception_handler(Exception)
+    async def failed(request: Request, fault: Exception) -> Response:
+        return rest.error(500, "internal", "Something went wrong on our side.")
+
+    return app
