@@ -15,7 +15,8 @@ from tests.fakes.wire import LOUD, FakeDetector, FakeWire, ScriptedEars
 from tests.support.calls import OPTIONS, place
 from tests.support.virtual_time import virtual_time
 from voice_agent.call.clock import MediaClock
-from voice_agent.call.ears import Ears, Lost
+from voice_agent.call.ears import Ears
+from voice_agent.call.listener import Lost
 from voice_agent.call.utterance import Utterance
 from voice_agent.speech.protocols import EngineError, PoolOverloaded, Priority, Transcript, Urgency, Voicing
 

@@ -21,7 +21,9 @@ from voice_agent.call.arbiter import Arbiter
 from voice_agent.call.clock import MediaClock
 from voice_agent.call.ears import Ears
 from voice_agent.call.floor import Event, Floor, State
+from voice_agent.call.floor_keeper import FloorKeeper
 from voice_agent.call.inbox import MAX_CHARACTERS
+from voice_agent.call.intake import Intake
 from voice_agent.call.keys import KeyBuffer
 from voice_agent.call.mouth import Mouth
 from voice_agent.call.playout import Playout
@@ -94,19 +96,21 @@ class Call:
         self._id, self._conversation, self._wire, self._options = call_id, conversation, wire, options
         self._resumed, self._recorder = resumed, recorder
         self._times = Times(loop.time, loop.time())
-        self._floor = Floor(strict=strict)
         self._keys = KeyBuffer()
         playout = Playout(wire, clock, loop.time, lead_ms=options.lead_ms, fade_ms=options.fade_ms, recorder=recorder)
         self._runner = TurnRunner(call_id, conversation, wire, options, self._times, self._agent_hangs_up)
-        self._arbiter = Arbiter(self._floor, self._runner, conversation, wire, options, self._times)
+        self._floor = FloorKeeper(Floor(strict=strict), self._runner, conversation, options, self._times)
+        self._intake = Intake(self._floor, self._runner, wire, options, self._times)
+        arbiter = Arbiter(self._floor, self._intake, self._runner, wire, options, self._times)
         self._ears = Ears(
-            detector, recognizer, options, clock, loop.time, self._arbiter, expected=lambda: conversation.expected
+            detector, recognizer, options, clock, loop.time, arbiter, expected=lambda: conversation.expected
         )
         self._mouth = Mouth(
-            wire, voice, playout, self._times, grace_s=options.grace_ms / 1000, on_started=self._arbiter.audio_started
+            wire, voice, playout, self._times, grace_s=options.grace_ms / 1000, on_started=self._floor.audio_started
         )
-        self._runner.attach(self._mouth, self._arbiter)
-        self._arbiter.attach(self._ears, self._mouth)
+        self._runner.attach(self._mouth, self._floor)
+        self._floor.attach(self._ears, self._mouth)
+        arbiter.attach(self._ears)
         self._other_inputs = 0
         self._deaf = False
         self._ending: tuple[str, str] | None = None
@@ -156,7 +160,7 @@ class Call:
         self._other_inputs += 1
         text = text.strip()[:MAX_CHARACTERS]
         if text and self._ending is None:
-            self._arbiter.typed(text, InputKind.TEXT)
+            self._intake.typed(text, InputKind.TEXT)
 
     def press_key(self, digit: str) -> None:
         """One key. Keys stop the agent like words; they are answered once the entry is complete."""
@@ -165,9 +169,9 @@ class Call:
             return
         entry = self._keys.press(digit, self._times.now())
         if entry is not None:
-            self._arbiter.typed(entry, InputKind.DTMF)
+            self._intake.typed(entry, InputKind.DTMF)
         elif self._keys:
-            self._arbiter.interrupt()
+            self._floor.interrupt()
 
     def played(self, ms: float) -> None:
         """The far end has played this much of the current reply."""
@@ -201,7 +205,8 @@ class Call:
     async def _run_parts(self) -> None:
         watchdog = Watchdog(
             self._runner,
-            self._arbiter,
+            self._floor,
+            self._intake,
             self._mouth,
             self._keys,
             self._options,
@@ -249,7 +254,7 @@ class Call:
             return
         self._ending = (outcome or _OUTCOMES[cancel], reason)
         self._closing_at = self._times.now()
-        self._arbiter.on(Event.ENDED)
+        self._floor.on(Event.ENDED)
         self._runner.inbox.close()
         self._runner.cancel(cancel)
         self._runner.hurry(self._options.close_timeout_s * TURN_SHARE)

@@ -15,8 +15,6 @@ from __future__ import annotations
 import logging
 from collections import deque
 from collections.abc import Callable
-from enum import Enum
-from typing import Protocol
 
 import numpy as np
 
@@ -25,6 +23,7 @@ from voice_agent.call.barge_in import BargeIn
 from voice_agent.call.clock import MediaClock
 from voice_agent.call.endpointing import Endpointing
 from voice_agent.call.hum import words_or_hum
+from voice_agent.call.listener import Listener, Lost
 from voice_agent.call.segmenter import Segmenter, Signal
 from voice_agent.call.transcriber import Recognition, Transcriber
 from voice_agent.call.utterance import Utterance
@@ -39,42 +38,6 @@ GAP_TICKS = 10
 PARTIAL_FIRST_MS = 140
 """Voice in which "yeah", "okay", "right", "wait" and "no" are known: the agent falls silent for a third of a second."""
 PARTIAL_EVERY_MS = 200
-
-
-class Lost(Enum):
-    """Why an utterance made no turn."""
-
-    TOO_SHORT = "too_short"
-    NO_WORDS = "no_words"
-    FAILED = "failed"
-
-
-class Listener(Protocol):
-    """Whoever decides what the caller's voice means."""
-
-    def caller_voice(self, utterance: Utterance) -> None:
-        """A frame of voice."""
-        ...
-
-    def caller_silence(self, utterance: Utterance) -> None:
-        """A frame of silence within an utterance, after its pause."""
-        ...
-
-    def caller_words(self, utterance: Utterance, text: str) -> None:
-        """Words so far, a partial or the whole."""
-        ...
-
-    def caller_finished(self, utterance: Utterance, text: str) -> None:
-        """The utterance is over and this is what it said."""
-        ...
-
-    def caller_lost(self, utterance: Utterance, why: Lost) -> None:
-        """The utterance is over and said nothing that can be used."""
-        ...
-
-    def speaks_over_agent(self) -> bool:
-        """Whether an utterance that begins now begins while a turn exists."""
-        ...
 
 
 class Ears:

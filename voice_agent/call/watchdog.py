@@ -10,9 +10,10 @@ import asyncio
 import logging
 from collections.abc import Callable
 
-from voice_agent.call.arbiter import Arbiter
 from voice_agent.call.floor import State
+from voice_agent.call.floor_keeper import FloorKeeper
 from voice_agent.call.idle import IdleClock
+from voice_agent.call.intake import Intake
 from voice_agent.call.keys import KeyBuffer
 from voice_agent.call.mouth import Mouth
 from voice_agent.call.timeline import Times
@@ -47,7 +48,8 @@ class Watchdog:
     def __init__(
         self,
         runner: TurnRunner,
-        arbiter: Arbiter,
+        floor: FloorKeeper,
+        intake: Intake,
         mouth: Mouth,
         keys: KeyBuffer,
         options: TurnTaking,
@@ -56,7 +58,8 @@ class Watchdog:
         signs_of_life: Callable[[], int],
         end: Callable[[CancelReason, str], None],
     ) -> None:
-        self._runner, self._arbiter, self._mouth, self._keys = runner, arbiter, mouth, keys
+        self._runner, self._floor, self._intake = runner, floor, intake
+        self._mouth, self._keys = mouth, keys
         self._options, self._times = options, times
         self._signs_of_life, self._end = signs_of_life, end
         self._idle = IdleClock(options.silence_timeout_s)
@@ -84,7 +87,7 @@ class Watchdog:
     def _watch_keys(self, now: float) -> None:
         digits = self._keys.expired(now)
         if digits:
-            self._arbiter.typed(digits, InputKind.DTMF)
+            self._intake.typed(digits, InputKind.DTMF)
 
     def _watch_voice(self) -> None:
         if self._mouth.stalled_s() >= STALLED_VOICE_S:
@@ -93,7 +96,7 @@ class Watchdog:
             self._runner.cancel(CancelReason.TIMEOUT)
 
     def _watch_silence(self, now: float) -> None:
-        idle = self._arbiter.state is State.LISTENING and not self._runner.inbox and not self._keys
+        idle = self._floor.state is State.LISTENING and not self._runner.inbox and not self._keys
         if self._idle.update(now, idle and self._runner.current is None):
             self._runner.inbox.add(Entry(SILENCE))
 

@@ -1,0 +1,150 @@
+"""Raises events on the floor, carries out what follows, and knows what the turn that runs allows the caller."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import Any
+
+from voice_agent.audio.frames import SAMPLE_RATE
+from voice_agent.call.ears import Ears
+from voice_agent.call.floor import Command, Event, Floor, State
+from voice_agent.call.mouth import Mouth
+from voice_agent.call.timeline import Times
+from voice_agent.call.turn import Turn
+from voice_agent.call.turns import TurnRunner
+from voice_agent.call.utterance import Utterance
+from voice_agent.call.vocabulary import ENGLISH
+from voice_agent.config import TurnTaking
+from voice_agent.dialogue.cancellation import CancelReason
+from voice_agent.dialogue.reply import Conversation
+from voice_agent.telemetry.metrics import BARGE_INS
+
+log = logging.getLogger(__name__)
+
+NEARLY_OVER_S = 0.7
+"""A backchannel this close to the end of a reply answers it."""
+UNDECIDED = (State.HELD, State.PAUSED)
+"""A voice over the agent waits for a decision."""
+
+
+class FloorKeeper:
+    """The floor of one call (the `FloorHolder` of its turns)."""
+
+    def __init__(
+        self, floor: Floor, runner: TurnRunner, conversation: Conversation, options: TurnTaking, times: Times
+    ) -> None:
+        self._floor, self._runner, self._conversation = floor, runner, conversation
+        self._options, self._times = options, times
+        self._ears: Ears
+        self._mouth: Mouth
+        self._reason = CancelReason.BARGE_IN
+        self._moved = asyncio.Event()
+
+    def attach(self, ears: Ears, mouth: Mouth) -> None:
+        """Close the ring: ears and mouth know the floor, and the floor them."""
+        self._ears, self._mouth = ears, mouth
+
+    @property
+    def state(self) -> State:
+        return self._floor.state
+
+    def on(self, event: Event) -> None:
+        """Raise an event on the floor and carry out what follows."""
+        for command in self._floor.on(event):
+            self._carry_out(command)
+        self._moved.set()
+        if event is Event.TURN_ENDED and self._floor.state is State.LISTENING and self._ears.open is not None:
+            self.on(Event.CALLER_VOICE)
+
+    async def settled(self) -> None:
+        """Wait until no voice over the agent waits for a decision."""
+        while self._floor.state in UNDECIDED:
+            self._moved.clear()
+            await self._moved.wait()
+
+    def audio_started(self, turn: Turn) -> None:
+        """The first frame of a turn was released."""
+        turn.timeline.first_audio = self._times.since()
+        if self._floor.state is State.THINKING:
+            self.on(Event.AUDIO_STARTED)
+
+    # What the turn that runs allows
+
+    def is_guarded(self) -> bool:
+        """Whether only words interrupt: at the start of the call echo cancellers have not converged."""
+        turn = self._runner.current
+        if turn is None or not turn.first:
+            return False
+        heard_s = turn.ledger.position(self._times.now()) / SAMPLE_RATE
+        return heard_s < self._options.greeting_guard_s
+
+    def is_interruptible(self) -> bool:
+        """Whether there is a turn, and nothing in it that must be heard whole."""
+        turn = self._runner.current
+        if turn is None:
+            return False
+        if turn.hang_up is not None and not self._options.interruptible_goodbye:
+            return False
+        return not self._mouth.protects()
+
+    def may_be_taken_by(self, text: str) -> bool:
+        """Whether these words may stop what is audible."""
+        if not self.is_interruptible():
+            return False
+        return self._options.barge_in or (self._options.stop_words_always and ENGLISH.has_stop(text))
+
+    def is_nearly_over(self) -> bool:
+        """Whether the reply is about to end."""
+        return self._mouth.remaining_s() <= NEARLY_OVER_S
+
+    # What becomes of it
+
+    def take(self, utterance: Utterance | None = None, reason: CancelReason = CancelReason.BARGE_IN) -> None:
+        """The caller takes the floor from the running turn, if there is one; ``utterance``: with these words."""
+        turn = self._runner.current
+        if turn is None:
+            return
+        if utterance is not None and turn.timeline.barge_in_onset is None:
+            turn.timeline.barge_in_onset = self._times.since(utterance.onset)
+        if utterance is not None:
+            utterance.took_floor = True
+        if self._floor.state is not State.YIELDING:
+            self.decided("confirmed")
+        self._reason = reason
+        self.on(Event.CONFIRMED)
+
+    def interrupt(self) -> None:
+        """The caller takes the floor by other means than voice, where the running turn allows it."""
+        turn = self._runner.current
+        if turn is not None and not turn.token.is_cancelled and self.is_interruptible():
+            self.take()
+
+    def decided(self, outcome: str) -> None:
+        """Note what became of a voice over the agent."""
+        turn = self._runner.current
+        if turn is not None:
+            turn.timeline.decision = self._times.since()
+        BARGE_INS.labels(outcome=outcome).inc()
+
+    def backchannel(self, text: str) -> None:
+        """The caller agreed, and the agent goes on."""
+        self.decided("backchannel")
+        self._note("backchannel", text=text)
+
+    def _note(self, kind: str, **data: Any) -> None:
+        try:
+            self._conversation.note(kind, **data)
+        except Exception:
+            log.exception("a note could not be recorded")
+
+    def _carry_out(self, command: Command) -> None:
+        match command:
+            case Command.HOLD:
+                self._mouth.hold()
+            case Command.PAUSE:
+                self._mouth.pause()
+            case Command.RELEASE | Command.RESUME:
+                self._mouth.resume()
+            case Command.YIELD:
+                self._runner.cancel(self._reason)

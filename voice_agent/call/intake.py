@@ -1,0 +1,58 @@
+"""The caller's words, typed lines and keys on their way to a turn: what they end, and what they go on with."""
+
+from __future__ import annotations
+
+from voice_agent.call.floor import Event
+from voice_agent.call.floor_keeper import FloorKeeper
+from voice_agent.call.timeline import Timeline, Times
+from voice_agent.call.turn import Entry, Turn
+from voice_agent.call.turns import TurnRunner
+from voice_agent.call.utterance import Utterance
+from voice_agent.call.wire import TranscriptMessage, Wire
+from voice_agent.config import TurnTaking
+from voice_agent.dialogue.cancellation import CancelReason
+from voice_agent.dialogue.reply import InputKind, UserInput
+
+
+class Intake:
+    """Admits what the caller of one call says."""
+
+    def __init__(self, floor: FloorKeeper, runner: TurnRunner, wire: Wire, options: TurnTaking, times: Times) -> None:
+        self._floor, self._runner, self._wire = floor, runner, wire
+        self._options, self._times = options, times
+
+    def typed(self, text: str, kind: InputKind) -> None:
+        """Typed words or keys: they need no decision."""
+        self._floor.interrupt()
+        moment = self._times.since()
+        self._runner.inbox.add(Entry(UserInput(text, kind), timeline=Timeline(endpoint=moment)))
+        self._wire.send(TranscriptMessage("user", text, final=True))
+
+    def admit(self, utterance: Utterance, text: str) -> None:
+        """These words want a turn."""
+        text = f"{utterance.before} {text}".strip()
+        speech_end = self._times.since() - utterance.silence_ms / 1000
+        timeline = Timeline(speech_end, self._times.since(), self._times.since(utterance.text_at))
+        self._runner.inbox.add(Entry(UserInput(text, InputKind.SPEECH), timeline=timeline))
+
+    def admit_over(self, turn: Turn | None, utterance: Utterance, text: str) -> None:
+        """Admit words that were spoken while nothing of a reply was audible."""
+        if turn is not None and not turn.token.is_cancelled:
+            self.take_back(turn, utterance)
+        self._floor.on(Event.CALLER_DONE)
+        self.admit(utterance, text)
+
+    def take_back(self, turn: Turn | None, utterance: Utterance) -> None:
+        """End a turn of which nothing was heard: further words continue its own, or replace them."""
+        if turn is None:
+            return
+        late_s = self._options.late_final_ms / 1000
+        user = turn.entry.user
+        # Keys and typed words are whole as they are: only speech goes on with speech.
+        goes_on = utterance.onset - turn.started <= late_s and turn.timeline.first_audio is None
+        if goes_on and user is not None and user.kind is InputKind.SPEECH:
+            # One utterance in two parts: never two answers.
+            utterance.before = user.text
+            self._floor.take(utterance, CancelReason.SUPERSEDED)
+        else:
+            self._floor.take(utterance)
