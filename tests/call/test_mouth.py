@@ -12,7 +12,8 @@ from tests.fakes.voice import SECONDS_PER_CHARACTER, FakeVoice
 from tests.fakes.wire import FakeWire
 from tests.support.calls import place
 from tests.support.virtual_time import virtual_time
-from voice_agent.call.mouth import MAX_AHEAD_S, MAX_REPLY_CHARACTERS
+from voice_agent.call.mouth import MAX_AHEAD_S
+from voice_agent.call.reply_text import MAX_REPLY_CHARACTERS
 from voice_agent.call.wire import MarkMessage, TranscriptMessage
 from voice_agent.dialogue.reply import Say
 from voice_agent.speech.protocols import Speech

@@ -11,8 +11,8 @@ from tests.fakes.conversation import ScriptedConversation, says
 from tests.fakes.wire import FakeWire
 from tests.support.calls import make_call
 from tests.support.virtual_time import virtual_time
-from voice_agent.call.call import CallOutcome
 from voice_agent.call.clock import MediaClock
+from voice_agent.call.outcome import CallOutcome
 from voice_agent.call.registry import CallRegistry, Refused
 
 DROPPED = CallOutcome("disconnected", "connection_lost", 3.0, 1)

@@ -118,8 +118,9 @@ class ScriptedConversation:
         self.parallel = self._running = 0
         self.closed: list[str] = []
 
-    def line(self, name: str) -> str:
-        return self._lines.get(name, "")
+    def line(self, name: str, nth: int = 0) -> str:
+        wordings = self._lines.get(name, "").split("|")
+        return wordings[nth % len(wordings)]
 
     async def turn(self, user: UserInput, *, turn_id: str, sink: ReplySink, cancel: CancelToken) -> TurnResult:
         self._running += 1

@@ -21,9 +21,10 @@ from tests.fakes.voice import FakeVoice
 from tests.fakes.wire import FakeWire
 from tests.support.calls import make_call, place
 from tests.support.virtual_time import run_virtual, virtual_time
-from voice_agent.call.call import Call, CallOutcome
+from voice_agent.call.call import Call
 from voice_agent.call.clock import MediaClock
 from voice_agent.call.floor import State
+from voice_agent.call.outcome import CallOutcome
 from voice_agent.dialogue.cancellation import CancelReason
 from voice_agent.speech.protocols import Priority, Transcript
 

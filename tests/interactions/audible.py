@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Collection, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -42,11 +42,15 @@ GAP_FRAME = _frame(GAP)
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """One word of one synthesis; ``turn`` counts the replies, ``frames`` is its whole length."""
+    """One word of one synthesis; ``turn`` counts the replies, ``frames`` is its whole length.
+
+    ``aside``: It is of a filler, and no word of the reply.
+    """
 
     text: str
     turn: int
     frames: int
+    aside: bool = False
 
 
 class MarkedVoice:
@@ -54,16 +58,18 @@ class MarkedVoice:
 
     Args:
         turn: Tells how many replies were settled before the one that speaks now.
+        asides: Texts of fillers. They are always in the cache, as the service sees to.
     """
 
-    def __init__(self, script: VoiceScript, turn: Callable[[], int]) -> None:
-        self._script, self._turn = script, turn
+    def __init__(self, script: VoiceScript, turn: Callable[[], int], asides: Collection[str] = ()) -> None:
+        self._script, self._turn, self._asides = script, turn, asides
         self._pieces = 0
         self.words: list[Word] = []
         self.open = 0
 
     def cached(self, text: str) -> Speech | None:
-        return self._speech(text, self._turn()) if self._script.cached else None
+        ready = self._script.cached or (text in self._asides and not self._script.cold)
+        return self._speech(text, self._turn(), aside=text in self._asides) if ready else None
 
     async def speak(self, text: str, *, canned: bool = False, first: bool = False) -> AsyncGenerator[Speech, None]:
         turn = self._turn()
@@ -74,7 +80,8 @@ class MarkedVoice:
                 number, self._pieces = self._pieces, self._pieces + 1
                 if number in self._script.silent_pieces:
                     await asyncio.sleep(3600)
-                yield self._speech(piece, turn, failed=number in self._script.fail_pieces)
+                failed = number in self._script.fail_pieces
+                yield self._speech(piece, turn, failed=failed, aside=text in self._asides)
         finally:
             self.open -= 1
 
@@ -88,7 +95,7 @@ class MarkedVoice:
                 if not self._script.ignore_cancel:
                     raise
 
-    def _speech(self, text: str, turn: int, *, failed: bool = False) -> Speech:
+    def _speech(self, text: str, turn: int, *, failed: bool = False, aside: bool = False) -> Speech:
         if failed:
             return Speech(text, self._word(FALLBACK, turn), (), failed=True)
         pcm: list[bytes] = []
@@ -96,7 +103,7 @@ class MarkedVoice:
         at = 0
         for word in _WORDS.finditer(text):
             gap = (word.start() - at) * FRAMES_PER_CHARACTER
-            pcm.append(_frame(GAP) * gap + self._word(word.group(), turn))
+            pcm.append(_frame(GAP) * gap + self._word(word.group(), turn, aside))
             first = word.start() * FRAMES_PER_CHARACTER * FRAME_SAMPLES
             last = word.end() * FRAMES_PER_CHARACTER * FRAME_SAMPLES
             spans.append(TextSpan(word.start(), word.end(), first, last))
@@ -104,9 +111,9 @@ class MarkedVoice:
         trailing = (len(text) - at) * FRAMES_PER_CHARACTER if spans else 0
         return Speech(text, b"".join(pcm) + _frame(GAP) * trailing, tuple(spans))
 
-    def _word(self, text: str, turn: int) -> bytes:
+    def _word(self, text: str, turn: int, aside: bool = False) -> bytes:
         frames = len(text) * FRAMES_PER_CHARACTER
-        self.words.append(Word(text, turn, frames))
+        self.words.append(Word(text, turn, frames, aside))
         return _frame(FIRST_WORD + len(self.words) - 1) * frames
 
 

@@ -19,8 +19,9 @@ from tests.interactions.far_end import ScriptDetector, ScriptEars, ScriptWire
 from tests.interactions.script import Script
 from tests.support.calls import OPTIONS
 from tests.support.virtual_time import VirtualLoop
-from voice_agent.call.call import Call, CallOutcome
+from voice_agent.call.call import Call
 from voice_agent.call.clock import MediaClock
+from voice_agent.call.outcome import CallOutcome
 from voice_agent.call.wire import MetricsMessage, TranscriptMessage
 from voice_agent.config import TurnTaking
 
@@ -119,7 +120,7 @@ async def _play(script: Script, hang_up_at: float | None) -> Played:
     line = script.line if hang_up_at is None else script.line.model_copy(update={"seconds": hang_up_at})
     options = TurnTaking.model_validate({**OPTIONS.model_dump(), **script.options})
     async with MediaClock() as clock:
-        voice = MarkedVoice(script.voice, lambda: agent.settled)
+        voice = MarkedVoice(script.voice, lambda: agent.settled, script.lines.get("utter_filler", "").split("|"))
         wire = ScriptWire(line, script.caller, clock, agent.entries, voice.words)
         ears = ScriptEars(wire, script.ears)
         call = Call(
@@ -178,7 +179,10 @@ def _check_heard(played: Played) -> None:
         elif kind == "line":
             replies.append((data.partition(": ")[2], "?"))
     for turn, (heard, unheard) in enumerate(replies):
-        numbers = sorted({s.number for s in played.sounded if played.voice.words[s.number].turn == turn})
+        words_of = played.voice.words
+        numbers = sorted(
+            {s.number for s in played.sounded if words_of[s.number].turn == turn and not words_of[s.number].aside}
+        )
         sounded = [w.text for w in (played.voice.words[n] for n in numbers) if w.text != FALLBACK]
         words = heard.split()
         shorter = min(len(words), len(sounded))

@@ -106,6 +106,8 @@ class VoiceScript(_Strict):
     first_byte_s: float = 0.0
     piece_s: float = 0.0
     cached: bool = False
+    cold: bool = False
+    """Not even fillers are in the cache."""
     fail_pieces: tuple[int, ...] = ()
     silent_pieces: tuple[int, ...] = ()
     """Pieces that never come."""

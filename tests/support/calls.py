@@ -10,8 +10,9 @@ from typing import Any
 from tests.fakes.conversation import ScriptedConversation
 from tests.fakes.voice import FakeVoice
 from tests.fakes.wire import FakeDetector, FakeWire, ScriptedEars
-from voice_agent.call.call import Call, CallOutcome
+from voice_agent.call.call import Call
 from voice_agent.call.clock import MediaClock
+from voice_agent.call.outcome import CallOutcome
 from voice_agent.call.recorder import Recorder
 from voice_agent.config import TurnTaking
 from voice_agent.speech.protocols import Recognizer, Voice

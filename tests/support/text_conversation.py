@@ -21,7 +21,7 @@ class TextConversation:
         self.closed: list[str] = []
         self.running = 0
 
-    def line(self, name: str) -> str:
+    def line(self, name: str, nth: int = 0) -> str:
         return name
 
     async def turn(self, user: UserInput, *, turn_id: str, sink: ReplySink, cancel: CancelToken) -> TurnResult:

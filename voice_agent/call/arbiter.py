@@ -108,7 +108,7 @@ class Arbiter:
         if verdict is Words.BACKCHANNEL or verdict is Words.NONE:
             self._floor.backchannel(text)
             self._floor.on(Event.CALLER_DONE)
-        elif turn.timeline.first_audio is None and self._floor.is_interruptible():
+        elif self._floor.may_be_replaced_by(text):
             self._intake.admit_over(turn, utterance, text)
         elif verdict is Words.INTERRUPTION and self._floor.may_be_taken_by(text):
             self._floor.take(utterance)

@@ -14,7 +14,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Coroutine
-from dataclasses import dataclass
 from typing import Any
 
 from voice_agent.call.arbiter import Arbiter
@@ -26,6 +25,7 @@ from voice_agent.call.inbox import MAX_CHARACTERS
 from voice_agent.call.intake import Intake
 from voice_agent.call.keys import KeyBuffer
 from voice_agent.call.mouth import Mouth
+from voice_agent.call.outcome import OUTCOMES, CallOutcome
 from voice_agent.call.playout import Playout
 from voice_agent.call.recorder import Recorder
 from voice_agent.call.timeline import Times
@@ -46,31 +46,6 @@ TURN_SHARE = 0.6
 HANG_UP_SHARE = 0.3
 """Share of it, within the turn's, that the wire may use for its own hang-up."""
 TEARDOWN_GRACE_S = 0.3
-_OUTCOMES = {
-    CancelReason.HANG_UP: "disconnected",
-    CancelReason.DISCONNECTED: "disconnected",
-    CancelReason.TIMEOUT: "disconnected",
-    CancelReason.SHUTDOWN: "completed",
-}
-
-
-@dataclass(frozen=True, slots=True)
-class CallOutcome:
-    """How a call ended.
-
-    Attributes:
-        outcome: ``completed`` (by the agent or the service), ``disconnected`` (by the caller, the
-            connection, or for want of media) or ``failed``.
-        reason: More exactly: ``caller_hang_up``, ``connection_lost``, ``media_timeout``, ``max_duration``,
-            ``shutdown``, ``internal_error``, or the reason the agent hung up with.
-        seconds: Length of the call.
-        turns: Turns that were run.
-    """
-
-    outcome: str
-    reason: str
-    seconds: float
-    turns: int
 
 
 class Call:
@@ -106,7 +81,13 @@ class Call:
             detector, recognizer, options, clock, loop.time, arbiter, expected=lambda: conversation.expected
         )
         self._mouth = Mouth(
-            wire, voice, playout, self._times, grace_s=options.grace_ms / 1000, on_started=self._floor.audio_started
+            wire,
+            voice,
+            playout,
+            self._times,
+            grace_s=options.grace_ms / 1000,
+            on_started=self._floor.audio_started,
+            on_aside=self._floor.aside_started,
         )
         self._runner.attach(self._mouth, self._floor)
         self._floor.attach(self._ears, self._mouth)
@@ -252,7 +233,7 @@ class Call:
         """The point of no return, taken once: silence, commit what was heard, cancel the turn."""
         if self._ending is not None:
             return
-        self._ending = (outcome or _OUTCOMES[cancel], reason)
+        self._ending = (outcome or OUTCOMES[cancel], reason)
         self._closing_at = self._times.now()
         self._floor.on(Event.ENDED)
         self._runner.inbox.close()

@@ -64,8 +64,16 @@ class FloorKeeper:
             await self._moved.wait()
 
     def audio_started(self, turn: Turn) -> None:
-        """The first frame of a turn was released."""
+        """The first frame of a turn's reply was released."""
         turn.timeline.first_audio = self._times.since()
+        self._sounds()
+
+    def aside_started(self, turn: Turn) -> None:
+        """The first frame of a filler was released."""
+        turn.timeline.filler = self._times.since()
+        self._sounds()
+
+    def _sounds(self) -> None:
         if self._floor.state is State.THINKING:
             self.on(Event.AUDIO_STARTED)
 
@@ -93,6 +101,14 @@ class FloorKeeper:
         if not self.is_interruptible():
             return False
         return self._options.barge_in or (self._options.stop_words_always and ENGLISH.has_stop(text))
+
+    def may_be_replaced_by(self, text: str) -> bool:
+        """Whether these words may end a turn because nothing of its reply was heard yet."""
+        turn = self._runner.current
+        if turn is None or turn.timeline.first_audio is not None:
+            return False
+        # A filler is audible, and where the agent hears itself, its words come back.
+        return self.is_interruptible() if turn.timeline.filler is None else self.may_be_taken_by(text)
 
     def is_nearly_over(self) -> bool:
         """Whether the reply is about to end."""
@@ -146,5 +162,6 @@ class FloorKeeper:
                 self._mouth.pause()
             case Command.RELEASE | Command.RESUME:
                 self._mouth.resume()
+                self._runner.quiet()
             case Command.YIELD:
                 self._runner.cancel(self._reason)

@@ -21,23 +21,19 @@ from dataclasses import dataclass, replace
 
 from voice_agent.audio.frames import SAMPLE_RATE
 from voice_agent.call.playout import Playout
+from voice_agent.call.reply_text import ReplyText
 from voice_agent.call.timeline import Times
 from voice_agent.call.turn import Turn
-from voice_agent.call.wire import MarkMessage, TranscriptMessage, Wire
+from voice_agent.call.wire import MarkMessage, Wire
 from voice_agent.dialogue.cancellation import TurnCancelled, race
 from voice_agent.dialogue.reply import ReplyItem, Say
 from voice_agent.speech.protocols import EngineError, Speech, Voice
-from voice_agent.speech.splitter import SentenceSplitter
 from voice_agent.telemetry.metrics import ENGINE_FAILURES
 
 log = logging.getLogger(__name__)
 
-MAX_REPLY_CHARACTERS = 20_000
-"""Longest reply of one turn: over twenty minutes of speech. The rest is dropped and logged."""
 MAX_AHEAD_S = 8.0
 """Audio synthesised ahead of playout (256 kB); more would be wasted by a barge-in."""
-MESSAGE_SEPARATOR = " "
-"""Stands between two messages of one turn in the heard text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,24 +43,15 @@ class _Job:
     canned: bool
     protected: bool
     first: bool
-
-
-class _Message:
-    """The message that is being received."""
-
-    def __init__(self, number: int) -> None:
-        self.number = number
-        self.text = ""
-        self.told = 0
-        self.splitter = SentenceSplitter()
-        self.last: Say | None = None
+    aside: bool = False
 
 
 class Mouth:
     """Speaks for one call.
 
     Args:
-        on_started: The first audio of a turn was released.
+        on_started: The first audio of a turn's reply was released.
+        on_aside: The first audio of an aside was, before the reply's.
     """
 
     def __init__(
@@ -76,27 +63,30 @@ class Mouth:
         *,
         grace_s: float,
         on_started: Callable[[Turn], None],
+        on_aside: Callable[[Turn], None],
     ) -> None:
         self._wire, self._voice, self._playout, self._times = wire, voice, playout, times
         self._grace_s = grace_s
-        self._on_started = on_started
+        self._on_started, self._on_aside = on_started, on_aside
         self._turn: Turn | None = None
-        self._message: _Message | None = None
+        self._text = ReplyText(wire, times, self._enqueue)
         self._jobs: deque[_Job] = deque()
         self._busy: _Job | None = None
-        self._said_all = self._is_cut = self._has_apologised = False
+        self._said_all = self._has_apologised = False
         self._work, self._room = asyncio.Event(), asyncio.Event()
         self._starved_since: float | None = None
 
     def begin(self, turn: Turn) -> None:
         """From now on ``turn`` speaks, and no other."""
-        self._turn, self._message = turn, None
-        self._said_all = self._is_cut = self._has_apologised = False
+        self._turn = turn
+        self._text.begin()
+        self._said_all = self._has_apologised = False
         self._jobs.clear()
         self._starved_since = None
         self._playout.begin(
             turn.ledger,
             on_started=lambda: self._on_started(turn),
+            on_aside=lambda: self._on_aside(turn),
             on_drained=lambda: self._drained(turn),
             on_room=self._room.set,
         )
@@ -105,42 +95,26 @@ class Mouth:
         """Take the next piece of a reply (the sink of the turn)."""
         if turn is not self._turn or not isinstance(say, Say):
             return
-        if self._is_cut:
-            return
-        room = MAX_REPLY_CHARACTERS - len(turn.ledger.text)
-        if len(say.text) > room:
-            # From here on nothing: a shorter piece that fits would leave a hole in the text.
-            self._is_cut = True
-            log.warning("a reply exceeds %d characters and was cut", MAX_REPLY_CHARACTERS)
-            say = replace(say, text=say.text[:room])
-        if turn.timeline.first_text is None and say.text.strip():
-            turn.timeline.first_text = self._times.since()
-        message = self._message
-        if message is None or message.number != say.message:
-            self._end_message(turn)
-            message = self._message = _Message(say.message)
-            if turn.ledger.text and not turn.ledger.text[-1].isspace():
-                turn.ledger.said(MESSAGE_SEPARATOR)
-        message.text += say.text
-        message.last = say
-        turn.ledger.said(say.text)
-        if say.source == "model":
-            sentences = message.splitter.push(say.text)
-            for sentence in sentences:
-                self._sentence(turn, message, sentence)
-            if sentences and not say.end:
-                # Once per delta, however many sentences it holds: the client is shown how the text grows.
-                self._wire.send(TranscriptMessage("agent", message.text[: message.told], final=False))
-        if say.end:
-            self._end_message(turn)
+        self._text.take(turn, say)
 
     def finish(self, turn: Turn) -> None:
         """The dialogue has said its last for this turn."""
         if turn is not self._turn:
             return
-        self._end_message(turn)
+        self._text.end_message(turn)
         self._said_all = True
         self._finish_playout()
+
+    def aside(self, turn: Turn, text: str) -> None:
+        """Say a phrase that is no part of the reply. It is said to its end, and what follows waits for that."""
+        if turn is not self._turn or turn.closed:
+            return
+        ready = self._cached(text)
+        if ready is not None:
+            self._playout.append(ready, aside=True)
+            return
+        self._jobs.append(_Job(turn, text, canned=True, protected=False, first=True, aside=True))
+        self._work.set()
 
     def hold(self) -> None:
         """Keep the turn's first audio back."""
@@ -162,7 +136,7 @@ class Mouth:
         if turn is not self._turn:
             return
         self._playout.stop()
-        self._turn = self._message = None
+        self._turn = None
         self._jobs.clear()
         self._room.set()
         self._starved_since = None
@@ -222,6 +196,10 @@ class Mouth:
         """Hand one piece to the playout; False if its turn is not the current one any more."""
         if job.turn is not self._turn or job.turn.closed:
             return False
+        if job.aside:
+            if not speech.failed:
+                self._playout.append(speech, aside=True)
+            return True
         self._starved_since = self._times.now() if self._jobs else None
         if speech.failed and self._has_apologised:
             # One apology in a reply is calm, one for each sentence is not.
@@ -229,23 +207,6 @@ class Mouth:
         self._has_apologised = self._has_apologised or speech.failed
         self._playout.append(speech, protected=job.protected)
         return True
-
-    def _end_message(self, turn: Turn) -> None:
-        message, self._message = self._message, None
-        if message is None or message.last is None:
-            return
-        if message.last.source == "model":
-            for sentence in message.splitter.flush():
-                self._sentence(turn, message, sentence)
-        elif message.text:
-            self._enqueue(turn, message.text, message.last)
-        if message.text.strip():
-            self._wire.send(TranscriptMessage("agent", message.text, final=True))
-
-    def _sentence(self, turn: Turn, message: _Message, sentence: str) -> None:
-        assert message.last is not None
-        message.told += len(sentence)
-        self._enqueue(turn, sentence, message.last)
 
     def _enqueue(self, turn: Turn, text: str, say: Say) -> None:
         alone = not self._jobs and (self._busy is None or self._busy.turn is not turn)

@@ -18,7 +18,7 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from voice_agent.audio.frames import FRAME_BYTES, FRAME_MS, FRAME_SAMPLES
@@ -40,6 +40,7 @@ _ROOM_BYTES = FRAME_BYTES * 25
 class _Clip:
     pcm: bytes
     first: int
+    aside: bool
 
 
 class Playout:
@@ -68,9 +69,10 @@ class Playout:
         self._clips: deque[_Clip] = deque()
         self._at = 0
         self._offset = 0
-        self._held = self._finished = self._started = False
+        self._held = self._finished = self._started = self._audible = False
         self._unsubscribe: Callable[[], None] | None = None
         self._on_started: Callable[[], None] = _nothing
+        self._on_aside: Callable[[], None] = _nothing
         self._on_drained: Callable[[], None] = _nothing
         self._on_room: Callable[[], None] = _nothing
 
@@ -93,15 +95,28 @@ class Playout:
         on_started: Callable[[], None],
         on_drained: Callable[[], None],
         on_room: Callable[[], None],
+        on_aside: Callable[[], None] | None = None,
     ) -> None:
-        """A new turn speaks from now on; whatever was left of the one before is dropped."""
+        """A new turn speaks from now on; whatever was left of the one before is dropped.
+
+        Args:
+            on_started: The first frame of the reply was released.
+            on_aside: The first frame of an aside was released before anything of the reply was.
+        """
         self._forget()
         self._ledger = ledger
-        self._held = self._finished = self._started = False
+        self._held = self._finished = self._started = self._audible = False
+        self._on_aside = on_aside or _nothing
         self._on_started, self._on_drained, self._on_room = on_started, on_drained, on_room
 
-    def append(self, speech: Speech, *, protected: bool = False) -> None:
-        """Queue one piece of the current turn, padded to whole frames."""
+    def append(self, speech: Speech, *, protected: bool = False, aside: bool = False) -> None:
+        """Queue one piece of the current turn, padded to whole frames.
+
+        Args:
+            aside: It is no part of the reply: it takes its time, and none of its words count as heard or unheard.
+        """
+        if aside:
+            speech = replace(speech, text="")
         if self._ledger is None:
             return
         pcm = speech.pcm[: len(speech.pcm) & ~1]
@@ -109,7 +124,7 @@ class Playout:
         first = self._ledger.length
         self._ledger.append(speech, frames * FRAME_SAMPLES, protected=protected)
         if frames:
-            self._clips.append(_Clip(pcm.ljust(frames * FRAME_BYTES, b"\0"), first))
+            self._clips.append(_Clip(pcm.ljust(frames * FRAME_BYTES, b"\0"), first, aside))
         self._go()
 
     def finish(self) -> None:
@@ -134,7 +149,7 @@ class Playout:
         if self._ledger is None or not self._held:
             return
         self._held = False
-        if self._started:
+        if self._audible:
             self._seek(self._ledger.rewind())
         self._go()
 
@@ -142,7 +157,7 @@ class Playout:
         """Silence now and for good: the turn is over."""
         if self._ledger is None:
             return
-        if not self._held and self._started:
+        if not self._held and self._audible:
             self._cut()
         self._forget()
 
@@ -150,7 +165,7 @@ class Playout:
         ledger = self._ledger
         assert ledger is not None
         now = self._now()
-        if not self._started or ledger.drained(now):
+        if not self._audible or ledger.drained(now):
             return
         at = ledger.clear(now)
         self._wire.clear()
@@ -213,6 +228,7 @@ class Playout:
 
     def _release(self, now: float) -> None:
         assert self._ledger is not None
+        aside = self._clips[self._at].aside
         clip = self._clips[self._at].pcm
         offset = self._offset
         frame = clip[offset : offset + FRAME_BYTES]
@@ -224,8 +240,15 @@ class Playout:
         self._ledger.release(now)
         self._send(frame, self._ledger.play_until - TICK_S)
         if not self._started:
+            self._begin_to_sound(aside)
+
+    def _begin_to_sound(self, aside: bool) -> None:
+        first, self._audible = not self._audible, True
+        if not aside:
             self._started = True
             self._on_started()
+        elif first:
+            self._on_aside()
 
     def _send(self, frame: bytes, plays_at: float) -> None:
         self._wire.send_audio(frame)
@@ -250,7 +273,7 @@ class Playout:
         self._ledger = None
         self._clips.clear()
         self._at = self._offset = 0
-        self._on_started = self._on_drained = self._on_room = _nothing
+        self._on_started = self._on_aside = self._on_drained = self._on_room = _nothing
 
 
 def _nothing() -> None:

@@ -12,7 +12,8 @@ from voice_agent.dialogue.cancellation import CancelReason
 from voice_agent.telemetry.metrics import CALLS, CALLS_ACTIVE, CALLS_REFUSED
 
 if TYPE_CHECKING:
-    from voice_agent.call.call import Call, CallOutcome
+    from voice_agent.call.call import Call
+    from voice_agent.call.outcome import CallOutcome
 
 log = logging.getLogger(__name__)
 

@@ -29,7 +29,8 @@ class Timeline:
         model_request: The first model call was sent.
         first_token: Its first token came.
         first_text: The first text of the reply came, whoever worded it.
-        first_audio: First agent frame released.
+        filler: First frame of the filler released.
+        first_audio: First frame of the reply released.
         last_audio: Last agent frame played out.
         barge_in_onset: The caller's first voice over the reply.
         pause: Playout stopped for it.
@@ -44,6 +45,7 @@ class Timeline:
     model_request: float | None = None
     first_token: float | None = None
     first_text: float | None = None
+    filler: float | None = None
     first_audio: float | None = None
     last_audio: float | None = None
     barge_in_onset: float | None = None

@@ -14,6 +14,7 @@ import logging
 from collections.abc import Callable
 from typing import Any, Protocol
 
+from voice_agent.call.filler import FILLER, Filler
 from voice_agent.call.floor import Event, State
 from voice_agent.call.inbox import Inbox
 from voice_agent.call.ledger import PlayoutLedger
@@ -25,7 +26,7 @@ from voice_agent.config import TurnTaking
 from voice_agent.dialogue.cancellation import CancelReason, CancelToken, TurnCancelled, race
 from voice_agent.dialogue.reply import Conversation, HeardReply, ReplyItem, Say, TurnResult, TurnStatus
 from voice_agent.telemetry.logging import bind
-from voice_agent.telemetry.metrics import FIRST_AUDIO
+from voice_agent.telemetry.metrics import FILLERS, FIRST_AUDIO
 
 log = logging.getLogger(__name__)
 
@@ -77,6 +78,7 @@ class TurnRunner:
         self._timer: asyncio.TimerHandle | None = None
         self._idle = asyncio.Event()
         self._idle.set()
+        self._filler = Filler(options.filler_after_ms, lambda: self._floor.state is State.THINKING, self._say_filler)
         self.inbox = Inbox()
         self.current: Turn | None = None
         self.ended = 0
@@ -108,6 +110,10 @@ class TurnRunner:
             self._timer.cancel()
             self._arm()
 
+    def quiet(self) -> None:
+        """The caller has stopped speaking, and the turn goes on."""
+        self._filler.quiet()
+
     async def idle(self) -> None:
         """Wait until no turn runs."""
         await self._idle.wait()
@@ -128,6 +134,7 @@ class TurnRunner:
         with bind(turn=turn.id):
             self._mouth.begin(turn)
             self._floor.on(Event.TURN_STARTED)
+            self._filler.begin(turn)
             try:
                 result = await self._think(turn)
                 if result is not None:
@@ -169,13 +176,23 @@ class TurnRunner:
             self._timer = loop.call_later(self._backstop_s, backstop.cancel, CancelReason.TIMEOUT)
 
     def _say_line(self, turn: Turn, name: str) -> None:
-        try:
-            text = self._conversation.line(name)
-        except Exception:
-            log.exception("the line %r has no wording", name)
-            return
+        text = self._wording(name)
         if text:
             turn.emit(Say(LINE_MESSAGE, text, end=True, source="response", response=name))
+
+    def _wording(self, name: str, nth: int = 0) -> str:
+        try:
+            return self._conversation.line(name, nth)
+        except Exception:
+            log.exception("the line %r has no wording", name)
+            return ""
+
+    def _say_filler(self, turn: Turn, nth: int) -> None:
+        text = self._wording(FILLER, nth)
+        if text:
+            self._note("filler", text=text)
+            FILLERS.inc()
+            self._mouth.aside(turn, text)
 
     async def _play_out(self, turn: Turn) -> None:
         """Wait until the reply was heard; then hang up if that was its end and the caller does not object."""
@@ -251,6 +268,7 @@ class TurnRunner:
                 setattr(turn.timeline, name, self._times.since(instant))
 
     def _end(self, turn: Turn) -> None:
+        self._filler.end()
         self._stop_and_commit(turn)
         if turn.token.reason is CancelReason.SUPERSEDED and turn.status is not TurnStatus.CANCELLED:
             # The dialogue was done before it could learn that these words come again with the next turn.

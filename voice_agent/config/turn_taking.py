@@ -46,6 +46,8 @@ class TurnTaking(Options):
     """Length of the fade when speech is cut."""
     grace_ms: Milliseconds = 500
     """How long cancelled work is awaited before it is abandoned."""
+    filler_after_ms: Milliseconds = 900
+    """Time without a word of an answer after which ``utter_filler`` is said; 0 never says it."""
     silence_timeout_s: Seconds = 8
     """Silence of an idle call before ``/silence`` is sent."""
     media_timeout_s: Seconds = 15

@@ -95,15 +95,15 @@ class LiveConversation:
         """
         return self._loop.preview(unheard_turn(UserInput(text), self._core.state.turn + 1))
 
-    def line(self, name: str) -> str:
-        """Return the wording of one of the service's own lines.
+    def line(self, name: str, nth: int = 0) -> str:
+        """Return the wording of one of the service's own lines; see the Protocol.
 
         Raises:
             KeyError: No response has that name.
         """
         if self._core.project.responses.find(name, None) is None:
             raise KeyError(name)
-        wording = self._core.wording(name)
+        wording = self._core.wording(name, nth=nth)
         return "" if wording is None else wording.text
 
     async def turn(self, user: UserInput, *, turn_id: str, sink: ReplySink, cancel: CancelToken) -> TurnResult:

@@ -51,15 +51,18 @@ class Core:
     channel: str
     voice: bool
 
-    def wording(self, name: str, skill: str | None = None, values: Mapping[str, Any] | None = None) -> Wording | None:
+    def wording(
+        self, name: str, skill: str | None = None, values: Mapping[str, Any] | None = None, nth: int = 0
+    ) -> Wording | None:
         """Return the response ``name`` as it reads now; None, and a warning, when nothing of it fits.
 
         Args:
             skill: The skill that says it; its own responses and fields come first.
             values: Placeholders that the engine fills by itself.
+            nth: Which of several wordings that fit, round and round.
         """
         response = self.project.responses.find(name, skill)
-        variant = None if response is None else response.choose(self.state.memory.read, self.channel)
+        variant = None if response is None else response.choose(self.state.memory.read, self.channel, nth)
         if response is None or variant is None:
             log.warning("response %s has no wording that fits", name)
             return None

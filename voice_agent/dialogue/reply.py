@@ -135,8 +135,12 @@ class Conversation(Protocol):
         """What would answer the open question; None while none of a known kind is open. Cheap: read at each pause."""
         ...
 
-    def line(self, name: str) -> str:
-        """Return the configured wording of one of the service's own lines, such as ``utter_could_not_hear``."""
+    def line(self, name: str, nth: int = 0) -> str:
+        """Return the configured wording of one of the service's own lines, such as ``utter_could_not_hear``.
+
+        Args:
+            nth: Which of several wordings that fit, round and round.
+        """
         ...
 
     async def turn(self, user: UserInput, *, turn_id: str, sink: ReplySink, cancel: CancelToken) -> TurnResult:

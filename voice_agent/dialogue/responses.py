@@ -103,8 +103,8 @@ class Response:
     name: str
     variants: tuple[Variant, ...]
 
-    def choose(self, read: Read, channel: str | None = None) -> Variant | None:
-        """Return the first conditioned variant that holds, else the first without a condition.
+    def choose(self, read: Read, channel: str | None = None, nth: int = 0) -> Variant | None:
+        """Return the first conditioned variant that holds, else the ``nth`` (round and round) without a condition.
 
         Variants of the caller's channel come before general ones, those of other channels never.
         A variant whose condition cannot be evaluated is skipped.
@@ -114,7 +114,9 @@ class Response:
         for variant in usable:
             if variant.condition is not None and _holds(variant.condition, read):
                 return variant
-        return next((v for v in usable if v.condition is None), None)
+        plain = [v for v in usable if v.condition is None]
+        plain = [v for v in plain if v.channel == plain[0].channel]
+        return plain[nth % len(plain)] if plain else None
 
 
 def _holds(condition: Condition, read: Read) -> bool:

@@ -114,8 +114,8 @@ class VersionedConversation:
 
         return forget
 
-    def line(self, name: str) -> str:
-        return self._conversation.line(name)
+    def line(self, name: str, nth: int = 0) -> str:
+        return self._conversation.line(name, nth)
 
     async def turn(self, user: UserInput, *, turn_id: str, sink: ReplySink, cancel: CancelToken) -> TurnResult:
         newest = self._versions.current

@@ -26,6 +26,7 @@ LOOP_STALLS = Counter("voice_agent_loop_stalls_total", "Times the event loop was
 FIRST_AUDIO = Histogram(
     "voice_agent_first_audio_seconds", "End of caller speech to first agent audio", buckets=_LATENCY_BUCKETS
 )
+FILLERS = Counter("voice_agent_fillers_total", "Turns so slow that a filler was said")
 BARGE_INS = Counter("voice_agent_barge_ins_total", "Barge-ins by outcome", ["outcome"])
 ILLEGAL_TRANSITIONS = Counter(
     "voice_agent_illegal_transitions_total",
