@@ -3,6 +3,8 @@
 On loopback no key is needed, but every web page in the user's browser can reach loopback too. So an
 ``Origin`` must be the service's own host or an allowed one, and without a key the ``Host`` must be
 a loopback name (else a page could point its own name at 127.0.0.1).
+
+A call token takes the place of the key for one call and opens nothing else.
 """
 
 from __future__ import annotations
@@ -11,16 +13,21 @@ import hashlib
 import hmac
 import ipaddress
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, MutableMapping
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
+from voice_agent.channels.tokens import PREFIX, CallTokens, TokenRefused, hold_grant
 from voice_agent.channels.websocket import Denial
 from voice_agent.config import ServerOptions
 from voice_agent.diagnostics import RemediableError
 
 OPEN_PATHS = frozenset({"/healthz", "/readyz"})
 """Probes need no key; they tell nothing about calls."""
+TOKEN_PATHS = frozenset({"/ws", "/offer", "/webrtc/config"})
+"""Where a call token is enough, beside `TOKEN_PREFIX`."""
+TOKEN_PREFIX = "/call/"
+"""Paths of one call; whoever answers them checks that it is the token's own (`tokens.granted`)."""
 MIN_KEY_LENGTH = 16
 
 
@@ -56,22 +63,30 @@ def api_key(options: ServerOptions, environment: Mapping[str, str] = os.environ)
 
 
 class Gate:
-    """Judges each HTTP request and WebSocket upgrade by its ASGI scope. Fails closed."""
+    """Judges each HTTP request and WebSocket upgrade by its ASGI scope. Fails closed.
 
-    def __init__(self, key: str | None, allowed_origins: tuple[str, ...] = ()) -> None:
+    Args:
+        key: None where none is needed. A call token that is shown must be good all the same.
+        tokens: The call tokens that are out.
+    """
+
+    def __init__(
+        self, key: str | None, allowed_origins: tuple[str, ...] = (), tokens: CallTokens | None = None
+    ) -> None:
+        self._tokens = tokens
         self._key_digest = None if key is None else _digest(key)
         self._origins = frozenset(origin.rstrip("/").lower() for origin in allowed_origins)
         self._hosts = frozenset(urlsplit(origin).netloc for origin in self._origins)
 
-    def __call__(self, scope: Mapping[str, Any]) -> Denial | None:
-        """Return why the request is turned away, or None."""
+    def __call__(self, scope: MutableMapping[str, Any]) -> Denial | None:
+        """Return why the request is turned away, or None; what its token stands for is then in the scope."""
         headers = {name: value.decode("latin-1") for name, value in scope["headers"]}
         try:
             return self._judge(headers, scope)
         except ValueError:
             return Denial(400, "bad_header", "Host or Origin is malformed.")
 
-    def _judge(self, headers: Mapping[bytes, str], scope: Mapping[str, Any]) -> Denial | None:
+    def _judge(self, headers: Mapping[bytes, str], scope: MutableMapping[str, Any]) -> Denial | None:
         host, origin = headers.get(b"host", "").lower(), headers.get(b"origin", "").lower()
         if self._key_digest is None and not (is_loopback(_name(host)) or host in self._hosts):
             return Denial(403, "wrong_host", "This service answers only under a loopback name.")
@@ -79,24 +94,41 @@ class Gate:
             return Denial(403, "wrong_origin", "Pages of this origin may not connect; see server.allowed_origins.")
         if scope.get("method") == "OPTIONS" and origin in self._origins:
             return None  # a browser asks beforehand, and cannot show the key yet
-        if scope["path"] not in OPEN_PATHS and not self._has_key(headers.get(b"authorization", ""), scope):
-            return Denial(401, "unauthorized", "A valid API key is required.")
+        presented = _presented(headers.get(b"authorization", ""), scope)
+        if self._tokens is not None and presented.startswith(PREFIX):
+            return self._admit_token(self._tokens, presented, scope)
+        if scope["path"] not in OPEN_PATHS and not self._is_key(presented):
+            return Denial(401, "unauthorized", "A valid API key or call token is required.")
+        return None
+
+    def _admit_token(self, tokens: CallTokens, token: str, scope: MutableMapping[str, Any]) -> Denial | None:
+        try:
+            grant = tokens.find(token)
+        except TokenRefused as refusal:
+            return Denial(refusal.status, refusal.code, refusal.message)
+        path = scope["path"]
+        if path not in OPEN_PATHS and path not in TOKEN_PATHS and not path.startswith(TOKEN_PREFIX):
+            return Denial(403, "not_with_token", "A call token opens its own call and nothing else.")
+        hold_grant(scope, grant)
         return None
 
     def _is_own(self, origin: str, host: str) -> bool:
         return origin in self._origins or (bool(host) and urlsplit(origin).netloc == host)
 
-    def _has_key(self, authorization: str, scope: Mapping[str, Any]) -> bool:
-        if self._key_digest is None:
-            return True
-        scheme, _, presented = authorization.partition(" ")
-        if scheme.lower() != "bearer":
-            presented = ""
-        if not presented and scope["type"] == "websocket":
-            # Browsers cannot set headers on a WebSocket.
-            query = parse_qsl(scope["query_string"].decode("latin-1"))
-            presented = next((value for name, value in query if name == "token"), "")
-        return hmac.compare_digest(_digest(presented.strip()), self._key_digest)
+    def _is_key(self, presented: str) -> bool:
+        return self._key_digest is None or hmac.compare_digest(_digest(presented), self._key_digest)
+
+
+def _presented(authorization: str, scope: Mapping[str, Any]) -> str:
+    """What the client shows: a key or a token, or nothing."""
+    scheme, _, presented = authorization.partition(" ")
+    if scheme.lower() != "bearer":
+        presented = ""
+    if not presented and scope["type"] == "websocket":
+        # Browsers cannot set headers on a WebSocket.
+        query = parse_qsl(scope["query_string"].decode("latin-1"))
+        presented = next((value for name, value in query if name == "token"), "")
+    return presented.strip()
 
 
 def _digest(key: str) -> bytes:

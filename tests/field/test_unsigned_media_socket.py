@@ -52,8 +52,25 @@ async def test_the_right_key_comes_in_by_header_and_by_query(service: RecordingS
     await by_header.close()
 
 
+async def test_a_token_is_bound_to_its_call_and_cannot_be_replayed(service: RecordingService, address: str) -> None:
+    token, grant = service.tokens.issue("c1", {}, 60)
+    await connect(f"ws://{address}/ws?token={token}&conversation=c2")
+    first = await connect(f"ws://{address}/ws?token={token}")
+    line = await service.calls.next_line()
+    assert (line.request.conversation_id, line.request.grant) == ("c1", grant)
+    grant.begin()
+    await first.close()
+    grant.end(resumable=False)
+    for replayed in (token, token[:-1], token + "x", "call_0000_0000"):
+        with pytest.raises(InvalidStatus) as caught:
+            await connect(f"ws://{address}/ws?token={replayed}")
+        assert caught.value.response.status_code == (403 if replayed == token else 401)
+    assert service.calls.lines == [line]
+
+
 async def test_every_other_route_asks_for_the_key_too(address: str) -> None:
     async with httpx.AsyncClient(base_url=f"http://{address}") as client:
+        assert (await client.post("/v1/calls", json={})).status_code == 401
         assert (await client.post("/v1/conversations/c1/messages", json={"text": "hi"})).status_code == 401
         assert (await client.get("/metrics")).status_code == 401
         assert (await client.get("/metrics", headers={"Authorization": f"Bearer {KEY}"})).status_code == 200

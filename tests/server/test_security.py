@@ -2,11 +2,15 @@ from __future__ import annotations
 
 import pytest
 
+from voice_agent.channels.tokens import CallTokens, granted
 from voice_agent.config import ServerOptions
 from voice_agent.diagnostics import RemediableError
 from voice_agent.security import Gate, api_key, is_loopback
 
 KEY = "0123456789abcdef-key"
+
+
+OWN_PATHS = ["/ws", "/offer", "/webrtc/config", "/call/1234"]
 
 
 def scope(
@@ -121,3 +125,42 @@ def test_with_a_key_any_host_name_will_do_but_not_any_origin() -> None:
     gate = Gate(KEY)
     assert gate(scope(host="agent.example.com", bearer=f"Bearer {KEY}")) is None
     assert gate(scope(host="agent.example.com", origin="https://evil.com", bearer=f"Bearer {KEY}")) is not None
+
+
+@pytest.mark.parametrize("key", [KEY, None])
+def test_a_call_token_opens_what_a_call_needs_and_nothing_else(key: str | None) -> None:
+    tokens = CallTokens(30, lambda: 0.0)
+    token, grant = tokens.issue("c1", {}, 60)
+    gate = Gate(key, tokens=tokens)
+    for path in OWN_PATHS:
+        request = scope(path, bearer=f"Bearer {token}")
+        assert gate(request) is None
+        assert granted(request) is grant
+    for path in ("/metrics", "/v1/calls", "/v1/conversations/c1/messages", "/ws/", "/call", "/v1/call/1"):
+        denial = gate(scope(path, bearer=f"Bearer {token}"))
+        assert denial is not None
+        assert (denial.status, denial.code) == (403, "not_with_token")
+    assert gate(scope("/ws", kind="websocket", q=f"rate=8000&token={token}")) is None
+    assert gate(scope("/ws", origin="https://evil.com", bearer=f"Bearer {token}")) is not None
+
+
+@pytest.mark.parametrize("key", [KEY, None])
+def test_a_token_that_is_no_good_comes_in_nowhere(key: str | None) -> None:
+    now = [0.0]
+    tokens = CallTokens(30, lambda: now[0])
+    gate = Gate(key, tokens=tokens)
+    token, grant = tokens.issue("c1", {}, 60)
+
+    def refusal(presented: str) -> tuple[int, str] | None:
+        denial = gate(scope("/ws", kind="websocket", q=f"token={presented}"))
+        return denial and (denial.status, denial.code)
+
+    assert refusal(token[:-1]) == refusal("call_x_y") == refusal("call_") == (401, "bad_token")
+    now[0] = 61.0
+    assert refusal(token) == (401, "token_expired")
+    now[0] = 0.0
+    grant.begin()
+    grant.end(resumable=False)
+    assert refusal(token) == (403, "token_used")
+    # On loopback without a key, other tokens mean nothing and are no hindrance.
+    assert (refusal("anything else") is None) is (key is None)

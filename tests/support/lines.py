@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+import time
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from typing import Any
 
 from voice_agent.call.wire import Wire
-from voice_agent.channels.desk import CallRefused, CallRequest, Deliver, TextOutcome
+from voice_agent.channels.desk import CallRefused, CallRequest, Deliver, Invitation, TextOutcome
+from voice_agent.channels.tokens import CallTokens
 from voice_agent.config import ServerOptions
 from voice_agent.server import serve
 
@@ -56,6 +59,11 @@ class RecordingDesk:
         self.refuse: CallRefused | None = None
         self.lines: list[Line] = []
         self._new: asyncio.Queue[Line] = asyncio.Queue()
+        self.tokens = CallTokens(30.0, time.monotonic)
+
+    def invite(self, conversation_id: str, metadata: Mapping[str, Any], expires_in_s: float) -> Invitation:
+        token, grant = self.tokens.issue(conversation_id, metadata, expires_in_s)
+        return Invitation(token, grant, expires_in_s)
 
     async def take(self, request: CallRequest, wire: Wire) -> None:
         if self.refuse:
@@ -83,6 +91,7 @@ class RecordingService:
     def __init__(self, calls: RecordingDesk | None = None, texts: object | None = None) -> None:
         self.calls = calls or RecordingDesk()
         self.texts = NoTexts() if texts is None else texts
+        self.tokens = self.calls.tokens
         self.missing: tuple[str, ...] = ()
         self.done: list[str] = []
 

@@ -42,6 +42,7 @@ def small_service(
     hears: Iterable[str] = ("what is my balance",),
     loads: Mapping[str, Callable[[], None]] | None = None,
     settings: str = "",
+    files: Mapping[str, str] | None = None,
 ) -> Service:
     engines = Engines(
         model=ScriptedModel(model, then="I see."),
@@ -50,7 +51,7 @@ def small_service(
         detectors=FakeDetector,
         loads=loads or {},
     )
-    return build_service(write_project(root, settings), engines=engines)
+    return build_service(write_project(root, settings, files), engines=engines)
 
 
 def spoken(seconds: float = 0.6, silence_s: float = 1.5) -> bytes:

@@ -20,6 +20,9 @@ log = logging.getLogger(__name__)
 MAX_REMEMBERED = 10_000
 """Ended conversations remembered for resumption."""
 
+DROPPED = ("connection_lost", "media_timeout")
+"""Ends of a call that its caller did not choose."""
+
 
 class Refused(Exception):
     """A call is not admitted.
@@ -63,6 +66,12 @@ class Admission:
     def ended(self, outcome: CallOutcome) -> None:
         """Note how the call ended; decides whether it can be resumed."""
         self._outcome = outcome
+
+    @property
+    def resumable(self) -> bool:
+        """Whether the caller, should they come back soon, goes on where they were."""
+        # What never became a call was not used up: whoever was cut off may still come back.
+        return self._outcome is None or self._outcome.reason in DROPPED
 
     def release(self) -> None:
         """Free the place. Idempotent."""
@@ -179,7 +188,7 @@ class CallRegistry:
             # Never became a call: whoever was cut off may still come back.
             return
         self._dropped.pop(admission.conversation_id, None)
-        if outcome.reason in ("connection_lost", "media_timeout"):
+        if outcome.reason in DROPPED:
             self._remember(admission.conversation_id)
 
     def _remember(self, conversation_id: str) -> None:

@@ -6,11 +6,12 @@ these Protocols, tests implement them with a few lines.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
 from voice_agent.call.wire import Wire
+from voice_agent.channels.tokens import Grant
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,11 +22,13 @@ class CallRequest:
         conversation_id: Already validated (`identifiers`); a known one resumes.
         channel: Channel name, as in `WireTraits.channel`.
         events: Send tracker events as `EventMessage`.
+        grant: What the caller's token stands for, where they came with one.
     """
 
     conversation_id: str
     channel: str
     events: bool = False
+    grant: Grant | None = None
 
 
 class CallRefused(Exception):
@@ -42,8 +45,35 @@ class CallRefused(Exception):
         self.code, self.message, self.retry = code, message, retry
 
 
+@dataclass(frozen=True, slots=True)
+class Invitation:
+    """A token for one call, to be handed to whoever is to place it."""
+
+    token: str
+    grant: Grant
+    expires_in_s: float
+
+
+class InvitationRefused(Exception):
+    """No token is made. The message names what is wrong with the metadata, and what would be right."""
+
+
 class CallDesk(Protocol):
     """Puts callers through to the agent."""
+
+    def invite(self, conversation_id: str, metadata: Mapping[str, Any], expires_in_s: float) -> Invitation:
+        """Make a token for one call of this conversation.
+
+        Args:
+            conversation_id: Already validated.
+            metadata: Fills ``seed: true`` fields of the project's memory when a session begins; ``user_id`` says
+                who the caller is.
+
+        Raises:
+            InvitationRefused: The metadata cannot be used; nothing was stored.
+            CallRefused: Too many tokens are out.
+        """
+        ...
 
     async def take(self, request: CallRequest, wire: Wire) -> None:
         """Run one whole call on ``wire``; return when it is over and cleaned up.

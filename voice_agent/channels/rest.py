@@ -62,7 +62,7 @@ def router(desk: TextDesk) -> APIRouter:
     @routes.post("/v1/conversations/{conversation_id}/messages", response_model=None)
     async def post_message(conversation_id: str, request: Request) -> Response:
         try:
-            asked = _parse(conversation_id, await _body(request))
+            asked = _parse(conversation_id, await read_body(request))
         except BadRequest as bad:
             return error(bad.status, bad.code, bad.message)
         if "text/event-stream" in request.headers.get("accept", ""):
@@ -72,7 +72,12 @@ def router(desk: TextDesk) -> APIRouter:
     return routes
 
 
-async def _body(request: Request) -> bytes:
+async def read_body(request: Request) -> bytes:
+    """Return the whole body.
+
+    Raises:
+        BadRequest: It is larger than `MAX_BODY_BYTES`, or did not arrive within `BODY_TIMEOUT_S`.
+    """
     body = b""
     try:
         async with asyncio.timeout(BODY_TIMEOUT_S):
@@ -160,13 +165,14 @@ async def _whole_answer(desk: TextDesk, asked: TextRequest, request: Request) ->
         turn = desk.turn(asked.conversation_id, asked.text, transcript.deliver, intent=asked.intent, channel=CHANNEL)
         outcome = await _attended(request.receive, turn)
     except CallRefused as refusal:
-        return _refused(refusal)
+        return refused(refusal)
     except ClientGone:
         return Response(status_code=499)
     return JSONResponse(transcript.summary(asked, outcome))
 
 
-def _refused(refusal: CallRefused) -> JSONResponse:
+def refused(refusal: CallRefused) -> JSONResponse:
+    """The answer to whom the service does not put through."""
     status = 503 if refusal.retry else {"channel_off": 404}.get(refusal.code, 409)
     response = error(status, refusal.code, refusal.message)
     if refusal.retry:

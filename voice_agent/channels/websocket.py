@@ -16,6 +16,7 @@ from urllib.parse import parse_qsl
 from voice_agent.call.wire import ErrorMessage
 from voice_agent.channels import identifiers, messages
 from voice_agent.channels.desk import CallDesk, CallRefused, CallRequest
+from voice_agent.channels.tokens import Grant, granted
 from voice_agent.channels.websocket_wire import CHANNEL, POLICY_VIOLATION, Receive, Send, WebSocketWire
 
 log = logging.getLogger(__name__)
@@ -60,19 +61,23 @@ class BadParameter(Exception):
         self.code, self.message = code, message
 
 
-def read_parameters(query: bytes) -> CallParameters:
+def read_parameters(query: bytes, grant: Grant | None = None) -> CallParameters:
     """Read the query string of an upgrade request.
 
+    Args:
+        grant: What the caller's token stands for; it says which conversation.
+
     Raises:
-        BadParameter: The rate is none of `RATES`, or the conversation id breaks its rule.
+        BadParameter: The rate is none of `RATES`, or the conversation id breaks its rule or is not the token's.
     """
     given = dict(parse_qsl(query.decode("latin-1"), keep_blank_values=True))
     rate = given.get("rate", str(DEFAULT_RATE))
     if rate not in map(str, RATES):
         raise BadParameter("bad_rate", f'"rate" must be one of {", ".join(map(str, RATES))}.')
-    conversation = given.get("conversation") or identifiers.new_conversation_id()
-    if not identifiers.is_conversation_id(conversation):
-        raise BadParameter("bad_conversation", f'"conversation" must be {identifiers.RULE}.')
+    conversation = identifiers.chosen(given.get("conversation"), grant)
+    if conversation is None:
+        rule = identifiers.RULE if grant is None else "left out, or the one that the token is for"
+        raise BadParameter("bad_conversation", f'"conversation" must be {rule}.')
     return CallParameters(int(rate), conversation, given.get("events") == "1", given.get("metrics") == "1")
 
 
@@ -96,7 +101,7 @@ class WebSocketChannel:
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         await send({"type": "websocket.accept"})
         try:
-            chosen = read_parameters(scope["query_string"])
+            chosen = read_parameters(scope["query_string"], grant := granted(scope))
         except BadParameter as error:
             await _turn_away(send, error.code, error.message, POLICY_VIOLATION)
             return
@@ -109,7 +114,7 @@ class WebSocketChannel:
             metrics=chosen.metrics,
         )
         try:
-            await self._desk.take(CallRequest(chosen.conversation_id, CHANNEL, chosen.events), wire)
+            await self._desk.take(CallRequest(chosen.conversation_id, CHANNEL, chosen.events, grant), wire)
         except CallRefused as refusal:
             code = TRY_AGAIN_LATER if refusal.retry else POLICY_VIOLATION
             await _turn_away(send, refusal.code, refusal.message, code)

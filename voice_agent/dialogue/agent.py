@@ -20,6 +20,7 @@ from voice_agent.dialogue.conversation import LiveConversation
 from voice_agent.dialogue.events import Clock, utc_now
 from voice_agent.dialogue.loader import load_project
 from voice_agent.dialogue.project import SESSION_START, Project
+from voice_agent.dialogue.seeds import read_metadata
 from voice_agent.dialogue.speaking import can_rephrase
 from voice_agent.llm.factory import build_model
 from voice_agent.llm.protocol import LanguageModel, ModelError
@@ -125,7 +126,17 @@ class Agent:
             self._live[conversation_id] = live
         else:
             live.use_channel(channel, voice=channel not in READ_CHANNELS)
+            if metadata:
+                live.use_metadata(metadata)
         return live
+
+    def read_metadata(self, metadata: Mapping[str, Any]) -> dict[str, Any]:
+        """Return metadata for `open` with each value as its field's type.
+
+        Raises:
+            BadMetadata: A key is no ``seed: true`` field of the project's memory, or a value does not fit.
+        """
+        return read_metadata(self.project.schema, metadata)
 
     def _choose_rephraser(self, model: LanguageModel) -> tuple[LanguageModel | None, bool]:
         """Return the model that rewords responses, and whether it is the agent's to close."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from voice_agent.dialogue.cancellation import CancelReason, CancelToken, TurnCancelled, race
@@ -78,6 +78,13 @@ class LiveConversation:
     def use_channel(self, channel: str, *, voice: bool) -> None:
         """The caller has come back by another channel; the conversation goes on there."""
         self._core.channel, self._core.voice = channel, voice
+
+    def use_metadata(self, metadata: Mapping[str, Any]) -> None:
+        """The caller has come back, with what the application knows of them now; see `Agent.open`."""
+        self._sessions.use_seeds(dict(metadata))
+        events = self._core.events
+        events.user_id = str(metadata.get("user_id", "")) or events.user_id
+        events.environment = str(metadata.get("environment", "")) or events.environment
 
     def on_event(self, callback: Listener) -> Callable[[], None]:
         """Call back with each new tracker event. Returns an unsubscriber."""

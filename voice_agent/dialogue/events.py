@@ -61,11 +61,17 @@ def payload_of(event: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
 
 
 class EventLog:
-    """One conversation's tracker. Records are numbered from 0 in the order in which they were appended."""
+    """One conversation's tracker. Records are numbered from 0 in the order in which they were appended.
+
+    Attributes:
+        user_id: Who the caller is to the application; the conversation's id stands in while nobody has said.
+        environment: Where the application runs.
+    """
 
     def __init__(self, conversation_id: str, clock: Clock, *, user_id: str = "", environment: str = "") -> None:
         self.conversation_id, self.session_id, self.turn_id = conversation_id, "", ""
-        self._clock, self._user_id, self._environment = clock, user_id or conversation_id, environment
+        self._clock = clock
+        self.user_id, self.environment = user_id, environment
         self._events: deque[dict[str, Any]] = deque(maxlen=MAX_EVENTS)
         self._unsaved: list[dict[str, Any]] = []
         self._sequence = 0
@@ -96,8 +102,8 @@ class EventLog:
             "timestamp": f"{moment:%Y-%m-%dT%H:%M:%S}.{moment.microsecond // 1000:03d}Z",
             "event_id": uuid.uuid4().hex,
             "session_id": self.session_id,
-            "user_id": self._user_id,
-            "deployment_environment": self._environment,
+            "user_id": self.user_id or self.conversation_id,
+            "deployment_environment": self.environment,
             kind: fields,
         }
         self._sequence += 1
@@ -131,6 +137,9 @@ class EventLog:
         self._events.clear()
         for event in events:
             self._events.append(dict(event))
+        if self._events and not self.user_id:
+            # The channel that the caller has come back by may not know who they are; an earlier one did.
+            self.user_id = str(self._events[-1].get("user_id") or "")
         self._sequence = 1 + max((int(e.get("sequence", -1)) for e in self._events), default=-1)
         for event in added:
             event["sequence"] = self._sequence

@@ -28,6 +28,10 @@ class Sessions:
         self._core, self._seeds, self._resume_window_s = core, seeds, resume_window_s
         self._set_aside: Question | None = None
 
+    def use_seeds(self, seeds: Mapping[str, Any]) -> None:
+        """Fill the next session's memory with these. A session that goes on keeps what it began with."""
+        self._seeds = seeds
+
     def expired(self, now: datetime) -> bool:
         """Return whether the next turn begins a new session."""
         session = self._core.state.session

@@ -17,8 +17,9 @@ from fastapi.responses import JSONResponse, Response
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 from starlette.exceptions import HTTPException
 
-from voice_agent.channels import rest
+from voice_agent.channels import rest, rest_calls
 from voice_agent.channels.desk import CallDesk, TextDesk
+from voice_agent.channels.tokens import CallTokens
 from voice_agent.channels.websocket import Denial, WebSocketChannel, deny
 from voice_agent.channels.websocket_wire import Receive, Send
 from voice_agent.security import Gate
@@ -37,6 +38,9 @@ class Service(Protocol):
 
     @property
     def texts(self) -> TextDesk: ...
+
+    @property
+    def tokens(self) -> CallTokens: ...
 
     @property
     def missing(self) -> tuple[str, ...]:
@@ -86,6 +90,7 @@ class Application:
 def _http(service: Service) -> FastAPI:
     app = FastAPI(title="Voice agent", docs_url=None, redoc_url=None, openapi_url=None)
     app.include_router(rest.router(service.texts))
+    app.include_router(rest_calls.router(service.calls))
 
     @app.get("/healthz")
     async def healthz() -> dict[str, str]:

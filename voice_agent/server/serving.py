@@ -78,7 +78,7 @@ async def serve(
         RemediableError: No key where one is needed, a port in use, or what `Service.start` raises.
         ProjectError: What `Service.start` raises.
     """
-    gate = Gate(api_key(options), options.allowed_origins)
+    gate = Gate(api_key(options), options.allowed_origins, service.tokens)
     sock = listen(options.host, options.port)
     app = Application(service, gate, options.allowed_origins)
     if extend:

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import logging
 import uuid
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from voice_agent.call.call import Call
 from voice_agent.call.clock import MediaClock
 from voice_agent.call.recorder import Recorder
 from voice_agent.call.registry import Admission, CallRegistry, Refused
 from voice_agent.call.wire import EventMessage, Wire
-from voice_agent.channels.desk import CallRefused, CallRequest
+from voice_agent.channels.desk import CallRefused, CallRequest, Invitation, InvitationRefused
+from voice_agent.channels.tokens import CallTokens, TokenRefused, TooManyTokens
 from voice_agent.config import ChannelOptions
 from voice_agent.config_files import ProjectConfig
+from voice_agent.dialogue.seeds import BadMetadata
 from voice_agent.service.engines import Engines
 from voice_agent.service.texts import TextConversations
 from voice_agent.service.versions import AgentVersions
@@ -35,6 +39,18 @@ class Calls:
     registry: CallRegistry
     clock: MediaClock
     texts: TextConversations
+    tokens: CallTokens
+
+    def invite(self, conversation_id: str, metadata: Mapping[str, Any], expires_in_s: float) -> Invitation:
+        try:
+            usable = self.agent.current.read_metadata(metadata)
+        except BadMetadata as fault:
+            raise InvitationRefused(str(fault)) from None
+        try:
+            token, grant = self.tokens.issue(conversation_id, usable, expires_in_s)
+        except TooManyTokens:
+            raise CallRefused("too_many_tokens", "Too many tokens are out. Ask again in a minute.") from None
+        return Invitation(token, grant, expires_in_s)
 
     async def take(self, request: CallRequest, wire: Wire) -> None:
         options: ChannelOptions = getattr(self.config.integrations.channels, request.channel)
@@ -45,20 +61,38 @@ class Calls:
             admission = self.registry.admit(request.conversation_id)
         except Refused as refusal:
             raise CallRefused(refusal.code, refusal.message) from None
-        call_id = uuid.uuid4().hex
-        with admission, bind(call=call_id, conversation=request.conversation_id):
+        with admission:
             try:
-                await self.texts.release(request.conversation_id)
-                await self._run(call_id, request, wire, admission, options)
-            except CallRefused as refusal:
+                # Only now is it sure that no other connection with the same token came first.
+                call_id = request.grant.begin() if request.grant else uuid.uuid4().hex
+            except TokenRefused as refusal:
                 admission.refused = refusal.code
-                raise
+                raise CallRefused(refusal.code, refusal.message, retry=False) from None
+            with bind(call=call_id, conversation=request.conversation_id):
+                await self._admitted(call_id, request, wire, admission, options)
+
+    async def _admitted(
+        self, call_id: str, request: CallRequest, wire: Wire, admission: Admission, options: ChannelOptions
+    ) -> None:
+        try:
+            await self.texts.release(request.conversation_id)
+            await self._run(call_id, request, wire, admission, options)
+        except CallRefused as refusal:
+            admission.refused = refusal.code
+            raise
+        finally:
+            if request.grant:
+                request.grant.end(resumable=admission.resumable)
 
     async def _run(
         self, call_id: str, request: CallRequest, wire: Wire, admission: Admission, options: ChannelOptions
     ) -> None:
         try:
-            conversation = self.agent.open(request.conversation_id, channel=request.channel)
+            conversation = self.agent.open(
+                request.conversation_id,
+                channel=request.channel,
+                metadata=request.grant.metadata if request.grant else None,
+            )
             call = Call(
                 call_id=call_id,
                 conversation=conversation,

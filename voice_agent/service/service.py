@@ -20,6 +20,7 @@ from pathlib import Path
 
 from voice_agent.call.clock import MediaClock
 from voice_agent.call.registry import CallRegistry
+from voice_agent.channels.tokens import CallTokens
 from voice_agent.config_files import ProjectConfig, load_config
 from voice_agent.diagnostics import Problem
 from voice_agent.dialogue.agent import Agent
@@ -78,7 +79,8 @@ class Service:
             enabled=options.channels.text.enabled,
         )
         self.reloader = Reloader(config.root, self.agent, engines.model, store, warm=engines.voice.warm, watch=watch)
-        self.calls = Calls(config, self.agent, engines, self._registry, self._clock, self.texts)
+        self.tokens = CallTokens(resume_s, lambda: asyncio.get_running_loop().time())
+        self.calls = Calls(config, self.agent, engines, self._registry, self._clock, self.texts, self.tokens)
 
     @property
     def missing(self) -> tuple[str, ...]:

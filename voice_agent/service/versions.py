@@ -56,6 +56,8 @@ class AgentVersions:
             self._live[conversation_id] = live
         else:
             live.use_channel(channel)
+            if metadata:
+                live.use_metadata(metadata)
         return live
 
     async def aclose(self) -> None:
@@ -103,6 +105,11 @@ class VersionedConversation:
         """The caller has come back by another channel."""
         self._channel = channel
         self._agent.open(self._id, channel=channel)
+
+    def use_metadata(self, metadata: Mapping[str, Any]) -> None:
+        """The caller has come back, with what the application knows of them now."""
+        self._metadata = metadata
+        self._agent.open(self._id, channel=self._channel, metadata=metadata)
 
     def on_event(self, callback: Listener) -> Callable[[], None]:
         """Call back with each new tracker event, whichever version it comes from. Returns an unsubscriber."""

@@ -25,6 +25,8 @@ _CONTEXT: contextvars.ContextVar[Mapping[str, str]] = contextvars.ContextVar(
 SHOW_PII_ENV = "VOICE_AGENT_LOG_PII"
 """Set to ``1`` to let personal data into the logs, for debugging on a machine of one's own."""
 
+_REFUSED_UPGRADE = "ASGI callable returned without completing handshake."
+"""uvicorn's error after each WebSocket that was refused with an HTTP answer. The channel has logged why already."""
 _COLOURS = {"DEBUG": "2", "INFO": "32", "WARNING": "33", "ERROR": "31", "CRITICAL": "1;31"}
 _STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "pii", "context", "color_message"}
 
@@ -60,6 +62,8 @@ class _ContextFilter(logging.Filter):
         if not self._show_pii:
             record.__dict__.pop("pii", None)
         if record.name.startswith("uvicorn"):
+            if record.msg == _REFUSED_UPGRADE:
+                return False
             _calm_uvicorn(record)
         return True
 
