@@ -81,6 +81,9 @@ def says(text: str, **options: Any) -> Script:
     return turn
 
 
+BOOKKEEPING = ("call_started", "turn_timeline", "call_ended")
+
+
 class ScriptedConversation:
     """Implements `Conversation`.
 
@@ -94,6 +97,7 @@ class ScriptedConversation:
             the scripts add, in the order it happened.
         replies: Every committed reply by turn id, in order.
         statuses: How each turn ended.
+        records: What the call noted of itself: its beginning, the times of its turns, its end.
         parallel: Most turns that ran at once; must never exceed 1.
     """
 
@@ -111,6 +115,7 @@ class ScriptedConversation:
         self.id = id
         self.expected: ExpectedAnswer | None = None
         self.log: list[tuple[str, Any]] = []
+        self.records: list[tuple[str, dict[str, Any]]] = []
         self.replies: list[tuple[str, HeardReply]] = []
         self.statuses: list[TurnStatus] = []
         self.inputs: list[UserInput] = []
@@ -149,7 +154,11 @@ class ScriptedConversation:
         self.replies.append((turn_id, reply))
 
     def note(self, kind: str, **data: Any) -> None:
-        self.log.append(("note", kind))
+        # What the call writes down of itself is no part of the story that scripts tell.
+        if kind in BOOKKEEPING:
+            self.records.append((kind, data))
+        else:
+            self.log.append(("note", kind))
 
     async def close(self, outcome: str) -> None:
         self.closed.append(outcome)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tests.fakes.conversation import BOOKKEEPING
 from tests.fakes.conversation import Script as Turn
 from tests.fakes.conversation import ScriptedConversation, Speaker
 from tests.interactions.script import AgentTurn, Script
@@ -52,7 +53,9 @@ class ScriptAgent(ScriptedConversation):
         self.replies.append((turn_id, reply))
 
     def note(self, kind: str, **data: Any) -> None:
-        if kind == "line":
+        if kind in BOOKKEEPING:
+            self.records.append((kind, data))
+        elif kind == "line":
             self.settled += 1
             self.log.append(("line", f"{data['name']}: {data['heard'].strip()}"))
         else:

@@ -151,8 +151,7 @@ class Arbiter:
         if decision is not Decision.WAIT and utterance.over_agent:
             turn = self._runner.current
             if turn is not None:
-                turn.timeline.barge_in_onset = self._times.since(utterance.onset)
-                turn.timeline.pause = self._times.since()
+                turn.timeline.voice_over(self._times.since(utterance.onset), self._times.since())
             self._floor.on(Event.CALLER_VOICE)
 
     def _let_go_on(self, text: str, utterance: Utterance) -> None:
@@ -162,7 +161,7 @@ class Arbiter:
         utterance.agreed = text
         turn = self._runner.current
         if turn is not None:
-            turn.timeline.decision = self._times.since()
+            turn.timeline.decided(self._times.since(), "backchannel")
         self._floor.on(Event.CALLER_DONE)
 
     def _judge(self, utterance: Utterance, text: str) -> Decision:

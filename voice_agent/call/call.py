@@ -71,6 +71,8 @@ class Call:
         self._id, self._conversation, self._wire, self._options = call_id, conversation, wire, options
         self._resumed, self._recorder = resumed, recorder
         self._times = Times(loop.time, loop.time())
+        if recorder is not None:
+            recorder.begin(self._times.began)
         self._keys = KeyBuffer()
         playout = Playout(wire, clock, loop.time, lead_ms=options.lead_ms, fade_ms=options.fade_ms, recorder=recorder)
         self._runner = TurnRunner(call_id, conversation, wire, options, self._times, self._agent_hangs_up)
@@ -170,6 +172,8 @@ class Call:
     async def run(self) -> CallOutcome:
         """Carry the call to its end. Never raises for anything a caller, engine, tool or wire does."""
         with bind(call=self._id, conversation=self._conversation.id):
+            recording = {} if self._recorder is None else {"recording": self._recorder.path.name}
+            self._note("call_started", channel=self.channel, resumed=self._resumed, **recording)
             try:
                 await self._run_parts()
             except Exception:
@@ -258,9 +262,18 @@ class Call:
         limit = self._closing_at + self._options.close_timeout_s - self._times.now()
         shortest = self._options.close_timeout_s * (1 - TURN_SHARE) / 2
         outcome, reason = self._ending
+        kept = {} if self._recorder is None else {"recording_whole": not self._recorder.failed}
+        seconds = round(self._times.since(), 3)
+        self._note("call_ended", outcome=outcome, reason=reason, seconds=seconds, turns=self._runner.ended, **kept)
         # A conversation cut off by the service may be taken up again, unlike one that was completed.
         work = self._conversation.close(reason if reason == CancelReason.SHUTDOWN.value else outcome)
         await self._bounded(work, "conversation_close", max(limit, shortest))
+
+    def _note(self, kind: str, **data: Any) -> None:
+        try:
+            self._conversation.note(kind, call_id=self._id, **data)
+        except Exception:
+            log.exception("a note could not be recorded")
 
     async def _bounded(self, work: Coroutine[Any, Any, Any], name: str, limit_s: float) -> None:
         """Run ``work`` for at most ``limit_s``; a fault is logged, never raised."""

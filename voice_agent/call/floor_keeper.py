@@ -121,9 +121,8 @@ class FloorKeeper:
         turn = self._runner.current
         if turn is None:
             return
-        if utterance is not None and turn.timeline.barge_in_onset is None:
-            turn.timeline.barge_in_onset = self._times.since(utterance.onset)
         if utterance is not None:
+            turn.timeline.voice_over(self._times.since(utterance.onset))
             utterance.took_floor = True
         if self._floor.state is not State.YIELDING:
             self.decided("confirmed")
@@ -140,7 +139,7 @@ class FloorKeeper:
         """Note what became of a voice over the agent."""
         turn = self._runner.current
         if turn is not None:
-            turn.timeline.decision = self._times.since()
+            turn.timeline.decided(self._times.since(), outcome)
         BARGE_INS.labels(outcome=outcome).inc()
 
     def backchannel(self, text: str) -> None:

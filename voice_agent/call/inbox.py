@@ -64,5 +64,6 @@ def _join(waiting: Entry, entry: Entry) -> bool:
         return False
     text = f"{waiting.user.text} {entry.user.text}"[:MAX_CHARACTERS]
     waiting.user = UserInput(text, waiting.user.kind)
+    entry.timeline.speech_start = waiting.timeline.speech_start or entry.timeline.speech_start
     waiting.timeline = entry.timeline
     return True

@@ -31,8 +31,13 @@ class Intake:
     def admit(self, utterance: Utterance, text: str) -> None:
         """These words want a turn."""
         text = f"{utterance.before} {text}".strip()
-        speech_end = self._times.since() - utterance.silence_ms / 1000
-        timeline = Timeline(speech_end, self._times.since(), self._times.since(utterance.text_at))
+        now = self._times.since()
+        timeline = Timeline(
+            speech_start=self._times.since(utterance.onset),
+            speech_end=now - utterance.silence_ms / 1000,
+            endpoint=now,
+            stt_final=self._times.since(utterance.text_at),
+        )
         self._runner.inbox.add(Entry(UserInput(text, InputKind.SPEECH), timeline=timeline))
 
     def admit_over(self, turn: Turn | None, utterance: Utterance, text: str) -> None:

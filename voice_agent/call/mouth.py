@@ -209,6 +209,8 @@ class Mouth:
         return True
 
     def _enqueue(self, turn: Turn, text: str, say: Say) -> None:
+        if turn.timeline.first_sentence is None:
+            turn.timeline.first_sentence = self._times.since()
         alone = not self._jobs and (self._busy is None or self._busy.turn is not turn)
         first = alone and not turn.ledger.length
         job = _Job(turn, text, say.source == "response", not say.interruptible, first)

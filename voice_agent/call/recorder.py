@@ -1,4 +1,4 @@
-"""Records a call as stereo WAV: caller left, agent as heard right, 16 kHz.
+"""Records a call in stereo: caller left, agent as heard right, 16 kHz.
 
 Both channels lie on the call's own clock. A second of audio is handed to the disk when it can no longer
 change: what the far end was told to drop was not heard, and is silence in the recording::
@@ -17,7 +17,8 @@ from pathlib import Path
 import numpy as np
 
 from voice_agent.audio.frames import SAMPLE_RATE
-from voice_agent.audio.wav import WavWriter
+from voice_agent.call.recording_file import Format, RecordingFile
+from voice_agent.telemetry.metrics import RECORDINGS_FAILED
 
 log = logging.getLogger(__name__)
 
@@ -34,12 +35,13 @@ WINDOW_SAMPLES = BLOCK_SAMPLES * 4
 class Recorder:
     """Records one call. Anything the disk does ends the recording, never the call."""
 
-    def __init__(self, directory: Path, call_id: str) -> None:
-        self._path = directory / f"{call_id}.wav"
+    def __init__(self, directory: Path, call_id: str, format: Format = "wav") -> None:
+        self._path, self._format = directory / f"{call_id}.{format}", format
         self._queue: asyncio.Queue[bytes | None] = asyncio.Queue(QUEUE_BLOCKS)
         self._window = np.zeros((WINDOW_SAMPLES, 2), "<i2")
         self._base = 0
         self._left = 0
+        self._heard = False
         self._began: float | None = None
         self._failed = self._closed = False
         self._written = asyncio.Event()
@@ -53,13 +55,23 @@ class Recorder:
         """The recording ended before the call did."""
         return self._failed
 
+    @property
+    def seconds(self) -> float:
+        """Length so far."""
+        return max(self._base, self._left) / SAMPLE_RATE
+
+    def begin(self, now: float) -> None:
+        """The recording's first sample is heard at ``now``; by default, when the first audio comes."""
+        self._sample(now)
+
     def caller(self, pcm: bytes, now: float) -> None:
         """Caller audio as it came in."""
         at = self._sample(now)
         samples = np.frombuffer(pcm[: len(pcm) & ~1], "<i2")
         begin = at - len(samples)
-        if begin - self._left > DRIFT_SAMPLES:
-            self._left = begin
+        if begin - self._left > DRIFT_SAMPLES or not self._heard:
+            self._left = max(self._left, begin)
+        self._heard = True
         self._put(samples, self._left, 0)
         self._left += len(samples)
         self._flush(at)
@@ -93,10 +105,9 @@ class Recorder:
         await self._written.wait()
 
     async def _write(self) -> None:
-        writer: WavWriter | None = None
+        writer: RecordingFile | None = None
         try:
-            await asyncio.to_thread(self._path.parent.mkdir, parents=True, exist_ok=True)
-            writer = await asyncio.to_thread(WavWriter, self._path, SAMPLE_RATE, 2)
+            writer = await asyncio.to_thread(RecordingFile, self._path, self._format)
             while (block := await self._next_block()) is not None:
                 await asyncio.to_thread(writer.write, block)
         except OSError as error:
@@ -155,6 +166,7 @@ class Recorder:
     def _fail(self, why: str) -> None:
         if not self._failed:
             self._failed = True
+            RECORDINGS_FAILED.inc()
             log.error(
                 "the recording %s ended early: %s. Free space or choose another recording.directory; the call goes on.",
                 self._path,

@@ -245,7 +245,7 @@ class TurnRunner:
             return
         turn.ledger.commit(self._times.now())
         if turn.entry.user is None:
-            self._note("line", name=turn.entry.line, heard=heard.heard)
+            self._note("line", turn_id=turn.id, name=turn.entry.line, heard=heard.heard, unheard=heard.unheard)
         else:
             try:
                 self._conversation.commit_reply(turn.id, heard)
@@ -282,6 +282,7 @@ class TurnRunner:
         self._idle.set()
         if timeline.speech_end is not None and timeline.first_audio is not None:
             FIRST_AUDIO.observe(max(0.0, timeline.first_audio - timeline.speech_end))
+        self._note("turn_timeline", turn_id=turn.id, call_id=self._call_id, **timeline.as_record())
         self._wire.send(MetricsMessage(turn.id, timeline.as_mapping()))
         self._floor.on(Event.TURN_ENDED)
 

@@ -14,7 +14,7 @@ from voice_agent.config.agent import (
 )
 from voice_agent.config.channels import ChannelOptions, Channels, TextChannelOptions
 from voice_agent.config.integrations import Integrations
-from voice_agent.config.keeping import RecordingOptions, StoreOptions
+from voice_agent.config.keeping import InspectorOptions, RecordingOptions, StoreOptions
 from voice_agent.config.llm import LlmOptions
 from voice_agent.config.options import Milliseconds, Options, Seconds
 from voice_agent.config.server import ServerOptions
@@ -28,6 +28,7 @@ __all__ = [
     "ChannelOptions",
     "Channels",
     "ConversationOptions",
+    "InspectorOptions",
     "Integrations",
     "LlmOptions",
     "Milliseconds",

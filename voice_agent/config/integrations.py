@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from voice_agent.config.channels import Channels
-from voice_agent.config.keeping import RecordingOptions, StoreOptions
+from voice_agent.config.keeping import InspectorOptions, RecordingOptions, StoreOptions
 from voice_agent.config.llm import LlmOptions
 from voice_agent.config.options import Options
 from voice_agent.config.server import ServerOptions
@@ -25,3 +25,5 @@ class Integrations(Options):
     """Recording of calls."""
     store: StoreOptions = StoreOptions()
     """Where conversations are kept, and for how long."""
+    inspector: InspectorOptions = InspectorOptions()
+    """The inspector at ``/inspect``."""

@@ -57,7 +57,9 @@ class Assembly:
 
         def written(declared: Field, value: Any, writer: Writer) -> None:
             payload = {"namespace": declared.namespace, "key": declared.name, "value_json": to_json(value)}
-            events.append("memory_set", {**payload, "source": writer.value})
+            # Marked, so that it is known for what it is when the project has changed.
+            marks = {"pii": True} if declared.pii else {}
+            events.append("memory_set", {**payload, "source": writer.value, **marks})
 
         core = self._core(events, Memory(self._project.schema, written), channel)
         sessions = Sessions(core, metadata, resume_window_s)

@@ -17,6 +17,7 @@ from voice_agent.dialogue.hooks import IncomingMessagePayload, Point, TurnFinish
 from voice_agent.dialogue.journal import Journal
 from voice_agent.dialogue.loop import RuntimeLoop
 from voice_agent.dialogue.model_call import CallListener
+from voice_agent.dialogue.places import places
 from voice_agent.dialogue.prompt_sections import Prompt
 from voice_agent.dialogue.reply import SESSION_START as START_INTENT
 from voice_agent.dialogue.reply import SILENCE as SILENCE_INTENT
@@ -258,7 +259,8 @@ class LiveConversation:
             if fault.reason is CancelReason.SUPERSEDED:
                 self._core.events.append("turn_superseded", {"turn_id": turn_id})
         finally:
-            self._core.events.append("turn_finished", {"turn_id": turn_id, "status": status.value})
+            finished_as = {"turn_id": turn_id, "status": status.value}
+            self._core.events.append("turn_finished", {**finished_as, "at": places(state)})
             finished = TurnFinishedPayload(turn_id, turn.number, status.value, turn.error)
             hooks.observe(Point.TURN_FINISHED, finished)
         return TurnResult(turn_id, status, turn.error, turn.model_calls, turn.marks)

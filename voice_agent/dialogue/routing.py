@@ -84,7 +84,8 @@ class Router:
     def block_ended(self, turn: Turn, frame: Frame) -> None:
         """The innermost block of ``frame`` has reached its end."""
         ended = frame.cursors.pop()
-        self._core.events.append("ordered_block_completed", {"skill": frame.skill.id, "block": ended.block.id})
+        done = {"skill": frame.skill.id, "block": ended.block.id, "steps": list(ended.passed)}
+        self._core.events.append("ordered_block_completed", done)
         if frame.cursors:
             self._after_call(turn, frame)
         elif not frame.skill.prose:

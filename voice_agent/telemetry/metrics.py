@@ -44,3 +44,5 @@ STORE_DROPPED = Counter("voice_agent_store_dropped_records_total", "Records of c
 STORE_COMMIT = Histogram(
     "voice_agent_store_commit_seconds", "Time of a commit on the writer's thread", buckets=_LATENCY_BUCKETS
 )
+
+RECORDINGS_FAILED = Counter("voice_agent_recordings_failed_total", "Recordings that ended before their call did")
