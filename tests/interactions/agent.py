@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.fakes.conversation import BOOKKEEPING
+from tests.fakes.conversation import BOOKKEEPING, ScriptedConversation, Speaker
 from tests.fakes.conversation import Script as Turn
-from tests.fakes.conversation import ScriptedConversation, Speaker
 from tests.interactions.script import AgentTurn, Script
 from voice_agent.dialogue.cancellation import CancelToken
 from voice_agent.dialogue.reply import HeardReply, ReplySink, TurnResult, UserInput

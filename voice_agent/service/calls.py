@@ -10,7 +10,7 @@ from typing import Any
 
 from voice_agent.call.call import Call
 from voice_agent.call.clock import MediaClock
-from voice_agent.call.recorder import Recorder
+from voice_agent.call.recordings import Recordings
 from voice_agent.call.registry import Admission, CallRegistry, Refused
 from voice_agent.call.wire import EventMessage, Wire
 from voice_agent.channels.desk import CallRefused, CallRequest, Invitation, InvitationRefused
@@ -40,6 +40,7 @@ class Calls:
     clock: MediaClock
     texts: TextConversations
     tokens: CallTokens
+    recordings: Recordings
 
     def invite(self, conversation_id: str, metadata: Mapping[str, Any], expires_in_s: float) -> Invitation:
         try:
@@ -87,6 +88,7 @@ class Calls:
     async def _run(
         self, call_id: str, request: CallRequest, wire: Wire, admission: Admission, options: ChannelOptions
     ) -> None:
+        recording = self.config.integrations.recording
         try:
             conversation = self.agent.open(
                 request.conversation_id,
@@ -103,7 +105,9 @@ class Calls:
                 options=options.turn_taking,
                 clock=self.clock,
                 resumed=admission.resumed,
-                recorder=self._recorder(call_id),
+                recorder=self.recordings.recorder(request.conversation_id, call_id, recording.format)
+                if recording.enabled
+                else None,
             )
         except Exception:
             # Nothing has been said on the wire yet: the caller is turned away instead of left in silence.
@@ -122,7 +126,3 @@ class Calls:
             "call ended",
             extra={"outcome": outcome.outcome, "reason": outcome.reason, "seconds": round(outcome.seconds, 1)},
         )
-
-    def _recorder(self, call_id: str) -> Recorder | None:
-        recording = self.config.integrations.recording
-        return Recorder(self.config.root / recording.directory, call_id) if recording.enabled else None

@@ -6,12 +6,13 @@ or scripted ones), give it other `Engines`.
 
 from __future__ import annotations
 
+import importlib.util
 import logging
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from voice_agent.config import Integrations, SpeechOptions
+from voice_agent.config import Integrations, RecordingOptions, SpeechOptions
 from voice_agent.diagnostics import RemediableError, did_you_mean
 from voice_agent.llm.factory import build_model
 from voice_agent.llm.protocol import LanguageModel
@@ -82,6 +83,19 @@ def _build(options: SpeechOptions, model: LanguageModel, language: str) -> Engin
         },
         pool=pool,
     )
+
+
+def check_recording(options: RecordingOptions) -> None:
+    """Make sure that calls can be recorded as asked.
+
+    Raises:
+        RemediableError: The encoder is not installed.
+    """
+    if options.enabled and options.format == "opus" and importlib.util.find_spec("av") is None:
+        raise RemediableError(
+            "recording.format: opus needs PyAV, which is not installed.",
+            'Install the extra: pip install -e ".[opus]" (the extra whisper brings it too), or set format: wav.',
+        )
 
 
 def usable_cores() -> int:

@@ -19,6 +19,7 @@ from functools import partial
 from pathlib import Path
 
 from voice_agent.call.clock import MediaClock
+from voice_agent.call.recordings import Recordings
 from voice_agent.call.registry import CallRegistry
 from voice_agent.channels.tokens import CallTokens
 from voice_agent.config_files import ProjectConfig, load_config
@@ -29,7 +30,7 @@ from voice_agent.dialogue.events import Listener
 from voice_agent.dialogue.reply import Conversation
 from voice_agent.llm.factory import build_model
 from voice_agent.service.calls import Calls
-from voice_agent.service.engines import VOICE, Engines, build_engines
+from voice_agent.service.engines import VOICE, Engines, build_engines, check_recording
 from voice_agent.service.readiness import Readiness
 from voice_agent.service.reloading import Reloader
 from voice_agent.service.stall_watch import StallWatch
@@ -43,6 +44,7 @@ log = logging.getLogger(__name__)
 
 MODEL, RESPONSES, STORE = "language model", "spoken responses", "conversation store"
 CLOSE_IDLE_EVERY_S = 60.0
+SWEEP_EVERY_S = 3600.0
 POOL_CLOSE_S = 2.0
 CLOSE_PART_S = 12.0
 """Limit on closing one part of the service; the parts' own limits lie within."""
@@ -80,7 +82,11 @@ class Service:
         )
         self.reloader = Reloader(config.root, self.agent, engines.model, store, warm=engines.voice.warm, watch=watch)
         self.tokens = CallTokens(resume_s, lambda: asyncio.get_running_loop().time())
-        self.calls = Calls(config, self.agent, engines, self._registry, self._clock, self.texts, self.tokens)
+        recording = options.recording
+        self.recordings = Recordings(config.root / recording.directory.expanduser(), recording.retention_days)
+        self.calls = Calls(
+            config, self.agent, engines, self._registry, self._clock, self.texts, self.tokens, self.recordings
+        )
 
     @property
     def missing(self) -> tuple[str, ...]:
@@ -109,10 +115,27 @@ class Service:
         """Keep the service going until cancelled."""
         async with self._clock, asyncio.TaskGroup() as group:
             group.create_task(self.reloader.run(), name="reloader")
+            group.create_task(self._keep_recordings(), name="recordings")
             with StallWatch(self._clock):
                 while True:
                     await asyncio.sleep(CLOSE_IDLE_EVERY_S)
                     await self.texts.close_idle()
+
+    async def _keep_recordings(self) -> None:
+        """Delete, now and every hour, the recordings that are not to be kept any longer."""
+
+        async def is_known(conversation_id: str) -> bool:
+            if self._registry.is_live(conversation_id):
+                return True
+            return bool(await self.store.events(conversation_id, limit=1))
+
+        while True:
+            try:
+                # What a store in memory does not know may be from before the process.
+                await self.recordings.sweep(None if isinstance(self.store, MemoryStore) else is_known)
+            except Exception:
+                log.exception("recordings could not be looked through")
+            await asyncio.sleep(SWEEP_EVERY_S)
 
     async def drain(self, timeout_s: float) -> None:
         """Refuse new calls, end those on the line and wait for them."""
@@ -195,6 +218,7 @@ def build_service(
         RemediableError: An unknown engine, a missing package or key.
     """
     config = load_config(root)
+    check_recording(config.integrations.recording)
     engines = engines or build_engines(config.integrations, config.agent.agent.language)
     agent = Agent.load(config, engines.model, store=store or configured_store)
     return Service(config, agent, engines, agent.store, progress, watch=watch)
