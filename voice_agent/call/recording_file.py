@@ -83,4 +83,4 @@ def peaks_of(samples: np.ndarray[tuple[int, int], np.dtype[np.int16]]) -> bytes:
         samples: int16 of shape (n, 2), n a multiple of 800.
     """
     blocks = np.abs(samples.astype(np.int32)).reshape(-1, _PEAK_SAMPLES, CHANNELS)
-    return np.minimum(blocks.max(axis=1, initial=0) >> 7, 255).astype(np.uint8).tobytes()
+    return bytes(np.minimum(blocks.max(axis=1, initial=0) >> 7, 255).astype(np.uint8))
