@@ -10,8 +10,10 @@ from hypothesis import strategies as st
 from voice_agent.call.wire import (
     ErrorMessage,
     EventMessage,
+    HeardMessage,
     MarkMessage,
     MetricsMessage,
+    StateMessage,
     TranscriptMessage,
 )
 from voice_agent.channels.messages import BadMessage, CallerHangUp, Key, Played, TypedText, decode, encode
@@ -96,3 +98,8 @@ def test_events_with_read_only_mappings_and_strange_values_are_written() -> None
     written = json.loads(encode(EventMessage(event)))["event"]
     assert written["tool_executed"] == {"tool": "x"}
     assert isinstance(written["odd"], str)
+
+
+def test_state_and_heard_text_for_clients_that_follow_the_call() -> None:
+    assert json.loads(encode(StateMessage("hearing"))) == {"type": "state", "state": "hearing"}
+    assert json.loads(encode(HeardMessage("Your balance"))) == {"type": "heard", "text": "Your balance"}

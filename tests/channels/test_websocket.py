@@ -45,7 +45,8 @@ async def test_ready_names_the_conversation_and_the_rate(service: RecordingServi
 
 def test_parameters_have_defaults() -> None:
     one, other = read_parameters(b""), read_parameters(b"events=0&unknown=7")
-    assert (one.rate, one.events, one.metrics) == (16000, False, False)
+    assert (one.rate, one.events, one.metrics, one.states) == (16000, False, False, False)
+    assert read_parameters(b"states=1").states
     assert one.conversation_id != other.conversation_id
 
 
@@ -176,6 +177,10 @@ async def test_events_and_metrics_come_only_when_asked_for(service: RecordingSer
     assert asked.messages[1] == {"type": "event", "event": {"user": {"text": "hi"}}}
     assert asked.messages[2] == {"type": "metrics", "turn_id": "t1", "timeline": {"first_audio": 0.4}}
     assert (plain_line.request.events, asked_line.request.events) == (False, True)
+    assert not asked_line.wire.traits.follows_state
+    following_line, following = await ring(service, address, "?states=1")
+    assert following_line.wire.traits.follows_state
+    await following.close()
     await asyncio.gather(plain.close(), asked.close())
     assert [m["type"] for m in plain.messages] == ["ready"]
 

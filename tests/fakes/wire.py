@@ -68,6 +68,7 @@ class FakeWire:
         drain_s: Latency of the far end; `drain` waits for it.
         stuck: `drain`, `hang_up` and cancellation of `run` take for ever (bounded by who waits).
         media_until: No frames at all are sent after this.
+        follows_state: The client asked to be told whose moment it is.
 
     Attributes:
         frames: Agent frames as (loop time, frame).
@@ -87,8 +88,9 @@ class FakeWire:
         drain_s: float = 0.0,
         stuck: bool = False,
         media_until: float = float("inf"),
+        follows_state: bool = False,
     ) -> None:
-        self.traits = WireTraits("fake", reports_position)
+        self.traits = WireTraits("fake", reports_position, follows_state)
         self._seconds, self._leave, self._sends_silence = seconds, leave, sends_silence
         self._drain_s, self._stuck, self._media_until = drain_s, stuck, media_until
         self._segments: list[Segment] = []

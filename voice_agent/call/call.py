@@ -28,6 +28,7 @@ from voice_agent.call.mouth import Mouth
 from voice_agent.call.outcome import OUTCOMES, CallOutcome
 from voice_agent.call.playout import Playout
 from voice_agent.call.recorder import Recorder
+from voice_agent.call.status import Status
 from voice_agent.call.timeline import Times
 from voice_agent.call.turn import Entry
 from voice_agent.call.turns import TurnRunner
@@ -76,7 +77,8 @@ class Call:
         self._keys = KeyBuffer()
         playout = Playout(wire, clock, loop.time, lead_ms=options.lead_ms, fade_ms=options.fade_ms, recorder=recorder)
         self._runner = TurnRunner(call_id, conversation, wire, options, self._times, self._agent_hangs_up)
-        self._floor = FloorKeeper(Floor(strict=strict), self._runner, conversation, options, self._times)
+        self._status = Status(wire, self._runner, self._times)
+        self._floor = FloorKeeper(Floor(strict=strict), self._runner, conversation, options, self._times, self._status)
         self._intake = Intake(self._floor, self._runner, wire, options, self._times)
         arbiter = Arbiter(self._floor, self._intake, self._runner, wire, options, self._times)
         self._ears = Ears(
@@ -208,6 +210,9 @@ class Call:
         ]
         if self._recorder is not None:
             parts.append(("recorder", self._recorder.run()))
+        if self._status.wanted:
+            parts.append(("status", self._status.run()))
+            self._status.moved(self._floor.state)
         if not self._resumed:
             self._runner.inbox.add(Entry(SESSION_START))
         async with asyncio.TaskGroup() as group:

@@ -10,6 +10,7 @@ from voice_agent.audio.frames import SAMPLE_RATE
 from voice_agent.call.ears import Ears
 from voice_agent.call.floor import Command, Event, Floor, State
 from voice_agent.call.mouth import Mouth
+from voice_agent.call.status import Status
 from voice_agent.call.timeline import Times
 from voice_agent.call.turn import Turn
 from voice_agent.call.turns import TurnRunner
@@ -32,10 +33,16 @@ class FloorKeeper:
     """The floor of one call (the `FloorHolder` of its turns)."""
 
     def __init__(
-        self, floor: Floor, runner: TurnRunner, conversation: Conversation, options: TurnTaking, times: Times
+        self,
+        floor: Floor,
+        runner: TurnRunner,
+        conversation: Conversation,
+        options: TurnTaking,
+        times: Times,
+        status: Status,
     ) -> None:
         self._floor, self._runner, self._conversation = floor, runner, conversation
-        self._options, self._times = options, times
+        self._options, self._times, self._status = options, times, status
         self._ears: Ears
         self._mouth: Mouth
         self._reason = CancelReason.BARGE_IN
@@ -51,7 +58,9 @@ class FloorKeeper:
 
     def on(self, event: Event) -> None:
         """Raise an event on the floor and carry out what follows."""
-        for command in self._floor.on(event):
+        commands = self._floor.on(event)
+        self._status.moved(self._floor.state)
+        for command in commands:
             self._carry_out(command)
         self._moved.set()
         if event is Event.TURN_ENDED and self._floor.state is State.LISTENING and self._ears.open is not None:

@@ -19,10 +19,12 @@ class WireTraits:
         channel: Channel name for configuration, metrics and logs (``websocket``, ``webrtc`` …).
         reports_position: The far end acknowledges playout through `CallInputs.played`. Where it
             does not, the wall clock caps what counts as heard.
+        follows_state: The client asked to be told whose moment it is (`StateMessage`, `HeardMessage`).
     """
 
     channel: str
     reports_position: bool = False
+    follows_state: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +59,23 @@ class MetricsMessage:
     timeline: Mapping[str, float | None] = field(default_factory=dict)
 
 
+StateName = Literal["listening", "hearing", "thinking", "speaking", "paused"]
+
+
+@dataclass(frozen=True, slots=True)
+class StateMessage:
+    """Whose moment it is, for clients that asked. ``paused``: the agent waits to learn whether it was interrupted."""
+
+    state: StateName
+
+
+@dataclass(frozen=True, slots=True)
+class HeardMessage:
+    """What has been heard so far of the reply that is being spoken, for clients that follow the state."""
+
+    text: str
+
+
 @dataclass(frozen=True, slots=True)
 class ErrorMessage:
     """One clear error for the client; the call goes on."""
@@ -65,7 +84,9 @@ class ErrorMessage:
     message: str
 
 
-WireMessage = TranscriptMessage | MarkMessage | EventMessage | MetricsMessage | ErrorMessage
+WireMessage = (
+    TranscriptMessage | MarkMessage | EventMessage | MetricsMessage | StateMessage | HeardMessage | ErrorMessage
+)
 
 
 class CallInputs(Protocol):

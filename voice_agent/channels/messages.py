@@ -12,8 +12,10 @@ from voice_agent.call.keys import KEYS
 from voice_agent.call.wire import (
     ErrorMessage,
     EventMessage,
+    HeardMessage,
     MarkMessage,
     MetricsMessage,
+    StateMessage,
     TranscriptMessage,
     WireMessage,
 )
@@ -142,6 +144,10 @@ def encode(message: WireMessage) -> str:
             body = {"type": "event", "event": event}
         case MetricsMessage(turn_id, timeline):
             body = {"type": "metrics", "turn_id": turn_id, "timeline": timeline}
+        case StateMessage(state):
+            body = {"type": "state", "state": state}
+        case HeardMessage(text):
+            body = {"type": "heard", "text": text}
         case ErrorMessage(code, text):
             body = {"type": "error", "code": code, "message": text}
     return whole(json.dumps(body, ensure_ascii=False, default=_plain))

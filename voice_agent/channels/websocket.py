@@ -1,4 +1,4 @@
-"""The plain WebSocket channel: ``/ws?rate=&conversation=&token=&events=1&metrics=1``.
+"""The plain WebSocket channel: ``/ws?rate=&conversation=&token=&events=1&metrics=1&states=1``.
 
 An ASGI application. Who may come in is decided by the `Doorkeeper` before the upgrade; what is
 wrong with a request after that is said once in JSON, and the socket closed with a policy code.
@@ -51,6 +51,7 @@ class CallParameters:
     conversation_id: str
     events: bool
     metrics: bool
+    states: bool
 
 
 class BadParameter(Exception):
@@ -78,7 +79,8 @@ def read_parameters(query: bytes, grant: Grant | None = None) -> CallParameters:
     if conversation is None:
         rule = identifiers.RULE if grant is None else "left out, or the one that the token is for"
         raise BadParameter("bad_conversation", f'"conversation" must be {rule}.')
-    return CallParameters(int(rate), conversation, given.get("events") == "1", given.get("metrics") == "1")
+    wanted = (given.get(name) == "1" for name in ("events", "metrics", "states"))
+    return CallParameters(int(rate), conversation, *wanted)
 
 
 class WebSocketChannel:
@@ -112,6 +114,7 @@ class WebSocketChannel:
             rate=chosen.rate,
             events=chosen.events,
             metrics=chosen.metrics,
+            states=chosen.states,
         )
         try:
             await self._desk.take(CallRequest(chosen.conversation_id, CHANNEL, chosen.events, grant), wire)

@@ -1,7 +1,7 @@
 """One caller's WebSocket: PCM in binary messages both ways, JSON in text messages beside it.
 
-Works on the two callables of an ASGI connection, so that an audio frame costs one dictionary and
-one await between the network and the call. Reader and writer are the only tasks that touch them.
+Works on the two callables of an ASGI connection: a frame costs one dictionary and one await between the network and
+the call. Reader and writer are the only tasks that touch them.
 
 What leaves, in order; control overtakes audio::
 
@@ -69,10 +69,12 @@ class WebSocketWire:
         rate: int = SAMPLE_RATE,
         events: bool = False,
         metrics: bool = False,
+        states: bool = False,
     ) -> None:
         """Must be made on the running loop. ``rate`` is samples per second on the wire, both ways."""
         self._receive, self._send_asgi = receive, send
         self._unwanted = tuple(t for t, wanted in ((EventMessage, events), (MetricsMessage, metrics)) if not wanted)
+        self._follows_state = states
         self._loop = asyncio.get_running_loop()
         now = self._loop.time()
         self._intake = Intake(rate, now)
@@ -95,9 +97,7 @@ class WebSocketWire:
     @property
     def traits(self) -> WireTraits:
         """Positions are reported once the client has begun to: a client need not."""
-        return WireTraits(CHANNEL, reports_position=self._reports_position)
-
-    # The two directions
+        return WireTraits(CHANNEL, self._reports_position, self._follows_state)
 
     async def run(self, call: CallInputs) -> str:
         async with asyncio.TaskGroup() as group:
