@@ -251,7 +251,7 @@ async def test_a_caller_who_is_not_understood_is_told_so_and_stays_on_the_line()
     await place(wire, talk, recognizer=ears)
     assert wire.transcripts("agent") == ["Hello.", "Sorry, I could not hear you.", "Fifty."]
     assert talk.heard() == ["Hello.", "Fifty."]
-    assert talk.of("note") == ["line"]
+    assert talk.of("note") == ["utterance_lost", "line"]
 
 
 @virtual_time

@@ -185,3 +185,25 @@ def _bases(pieces: list[str]) -> list[float]:
         bases += [at] * len(speech.spans)
         at += -(-len(speech.pcm) // 640) * 0.02
     return bases
+
+
+def test_a_far_end_that_reports_standing_still_is_credited_with_nothing_more() -> None:
+    ledger = _ledger(fake_speech(TEXT), reports_position=True)
+    _play(ledger, 1.0)
+    ledger.acked(500, 1.0)
+    assert ledger.position(1.09) > ledger.position(1.0), "between reports playout is taken to go on"
+    ledger.acked(500, 1.1)
+    for now in (1.1, 1.15, 1.2):
+        assert ledger.position(now) == 8000
+    ledger.acked(560, 1.3)
+    assert ledger.position(1.32) == pytest.approx(8960 + 320, abs=1), "it goes on once the far end does"
+
+
+def test_what_was_only_extrapolated_does_not_stay_heard() -> None:
+    ledger = _ledger(fake_speech("one two three four five six"), reports_position=True)
+    _play(ledger, 1.4)
+    ledger.acked(300, 1.0)
+    assert ledger.heard(1.3).heard.strip() == "one two"
+    ledger.acked(300, 1.31)
+    assert ledger.heard(1.32).heard.strip() == "one"
+    assert ledger.clear(1.32) == 4800

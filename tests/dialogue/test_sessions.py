@@ -214,6 +214,26 @@ async def test_silence_is_asked_about_twice_and_then_the_call_is_ended(tmp_path:
     assert [s.sink.hung_up for s in said] == [False, False, True]
 
 
+@pytest.mark.parametrize("prompts", [0, 1, 4])
+async def test_a_project_says_how_many_silences_are_asked_about(tmp_path: Path, prompts: int) -> None:
+    bench = caller(tmp_path, {**TALK, "agent.yml": f"{AGENT}conversation: {{silence_prompts: {prompts}}}\n"})
+    await bench.connects()
+    said = [await bench.says(SILENCE) for _ in range(prompts + 1)]
+    assert [s.sink.responses for s in said] == [["utter_silence_prompt"]] * prompts + [["utter_silence_goodbye"]]
+    assert [s.sink.hung_up for s in said] == [False] * prompts + [True]
+
+
+@pytest.mark.parametrize("kind", ["backchannel", "utterance_lost"])
+async def test_a_caller_who_was_heard_but_not_understood_is_not_taken_for_gone(tmp_path: Path, kind: str) -> None:
+    store = MemoryStore()
+    bench = caller(tmp_path, TALK, store=store)
+    await bench.connects()
+    for _ in range(2):
+        await bench.says(SILENCE)
+    bench.conversation.note(kind)
+    assert (await bench.says(SILENCE)).sink.responses == ["utter_silence_prompt"]
+
+
 async def test_any_word_starts_the_count_of_silences_again(tmp_path: Path) -> None:
     bench = caller(tmp_path, GREETING, ["Hello."])
     await bench.connects()

@@ -204,6 +204,8 @@ class ScriptWire(FakeWire):
         elif act.ends is not None:
             assert isinstance(call, Call)
             call.end(CancelReason(act.ends))
+        elif act.mutes is not None:
+            call.mute(act.mutes)
         elif act.types is not None:
             call.type_text(act.types)
         else:

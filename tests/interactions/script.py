@@ -72,6 +72,8 @@ class Act(_Strict):
     """Sound that the detector does not take for voice, but for a single frame now and then."""
     keys: str | None = None
     types: str | None = None
+    mutes: bool | None = None
+    """The caller switches the microphone off (true) or on."""
     leaves: Literal["hang_up", "disconnected"] | None = None
     ends: Literal["shutdown"] | None = None
     """The service ends the call."""
@@ -81,7 +83,7 @@ class Act(_Strict):
     @model_validator(mode="after")
     def _one_cue_one_act(self) -> Act:
         cues = {"at", "after", "over", "when"} & self.model_fields_set
-        acts = {"says", "noise", "sound", "keys", "types", "leaves", "ends"} & self.model_fields_set
+        acts = {"says", "noise", "sound", "keys", "types", "mutes", "leaves", "ends"} & self.model_fields_set
         if len(cues) != 1 or len(acts) != 1:
             raise ValueError(f"an act has one cue and does one thing, not {sorted(cues)} and {sorted(acts)}")
         return self

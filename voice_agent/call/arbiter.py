@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 
-from voice_agent.call.barge_in import Decision, Words, weigh
+from voice_agent.call.barge_in import WEIGHTY, Decision, Words, weigh
 from voice_agent.call.ears import Ears
 from voice_agent.call.floor import Event, State
 from voice_agent.call.floor_keeper import UNDECIDED, FloorKeeper
@@ -84,7 +84,9 @@ class Arbiter:
     def caller_words(self, utterance: Utterance, text: str) -> None:
         self._wire.send(TranscriptMessage("user", text, final=False))
         state, turn = self._floor.state, self._runner.current
-        if state is State.HELD:
+        if turn is not None and turn.checks_in and self._floor.may_be_taken_by(text) and self._is_answer(utterance):
+            self._floor.take(utterance)
+        elif state is State.HELD:
             asks = turn is not None and utterance.over_agent and self._floor.is_interruptible()
             if asks and self._judge(utterance, text) is Decision.CONFIRM:
                 self._intake.take_back(turn, utterance)
@@ -124,6 +126,8 @@ class Arbiter:
         unanswered = utterance.took_floor or (self._runner.current is None and why is Lost.FAILED)
         if why is Lost.FAILED or unanswered:
             log.info("an utterance of %d ms was not understood: %s", utterance.voice_ms, why.value)
+        if why is Lost.FAILED:
+            self._floor.note("utterance_lost")
         if utterance.agreed:
             self._floor.backchannel(utterance.agreed)
         elif state in UNDECIDED:
@@ -168,4 +172,13 @@ class Arbiter:
         return utterance.barge_in.on_words(text, utterance.heard_ms, certainty=utterance.certainty)
 
     def _weigh(self, text: str) -> Words:
-        return weigh(text, self._options.min_words)
+        verdict = weigh(text, self._options.min_words)
+        turn = self._runner.current
+        # "Yes" is what the agent wants to hear when it asks whether anybody is there.
+        checked_in = turn is not None and turn.checks_in
+        return Words.INTERRUPTION if checked_in and verdict is not Words.NONE else verdict
+
+    @staticmethod
+    def _is_answer(utterance: Utterance) -> bool:
+        """Whether words over a check-in are certain enough to be one; a cough may be taken for words."""
+        return utterance.over_agent and utterance.certainty >= WEIGHTY

@@ -97,7 +97,7 @@ class Call:
         self._floor.attach(self._ears, self._mouth)
         arbiter.attach(self._ears)
         self._other_inputs = 0
-        self._deaf = False
+        self._deaf = self._muted = False
         self._ending: tuple[str, str] | None = None
         self._ended = asyncio.Event()
         self._closing_at = 0.0
@@ -130,6 +130,9 @@ class Call:
         """Caller audio, canonical PCM, any length."""
         if self._ending is not None:
             return
+        if self._muted:
+            # What was begun before is finished as if the caller had fallen silent.
+            pcm = bytes(len(pcm))
         if self._recorder is not None:
             self._recorder.caller(pcm, self._times.now())
         try:
@@ -157,6 +160,11 @@ class Call:
             self._intake.typed(entry, InputKind.DTMF)
         elif self._keys:
             self._floor.interrupt()
+
+    def mute(self, muted: bool) -> None:
+        """The caller has switched their microphone off or on."""
+        self._other_inputs += 1
+        self._muted = muted
 
     def played(self, ms: float) -> None:
         """The far end has played this much of the current reply."""
@@ -199,6 +207,7 @@ class Call:
             self._options,
             self._times,
             signs_of_life=lambda: self._ears.frames + self._other_inputs,
+            is_muted=lambda: self._muted,
             end=self._finish,
         )
         parts: list[tuple[str, Coroutine[Any, Any, None]]] = [

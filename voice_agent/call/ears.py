@@ -19,6 +19,7 @@ from collections.abc import Callable
 import numpy as np
 
 from voice_agent.audio.frames import FRAME_BYTES, FRAME_MS, SILENCE, Reframer
+from voice_agent.call.answers import Wholeness, wholeness
 from voice_agent.call.barge_in import BargeIn
 from voice_agent.call.clock import MediaClock
 from voice_agent.call.endpointing import Endpointing
@@ -27,6 +28,7 @@ from voice_agent.call.listener import Listener, Lost
 from voice_agent.call.segmenter import Segmenter, Signal
 from voice_agent.call.transcriber import Recognition, Transcriber
 from voice_agent.call.utterance import Utterance
+from voice_agent.call.vocabulary import ENGLISH
 from voice_agent.config import TurnTaking
 from voice_agent.dialogue.reply import ExpectedAnswer
 from voice_agent.speech.protocols import Priority, Recognizer, Transcript, VoiceDetector
@@ -213,7 +215,7 @@ class Ears:
         utterance.certainty, utterance.heard_ms = transcript.average_log_probability, job.voice_ms
         if fresh and self._segmenter.paused:
             utterance.text, utterance.text_at = text, self._now()
-            utterance.required_silence_ms = self._required(text)
+            utterance.required_silence_ms = self._required(utterance, text)
         if text:
             self._listener.caller_words(utterance, text)
         if utterance is self._utterance and self._segmenter.paused:
@@ -229,11 +231,15 @@ class Ears:
         else:
             self._listener.caller_lost(utterance, Lost.FAILED if transcript is None else Lost.NO_WORDS)
 
-    def _required(self, text: str) -> int:
+    def _required(self, utterance: Utterance, text: str) -> int:
         # Nothing understood: no words to be completed, but more may be on its way.
         if not text:
             return self._options.false_interruption_ms
-        return self._endpointing.required_silence_ms(text, self._expected())
+        expected = self._expected()
+        if utterance.over_agent and ENGLISH.is_only_stops(text) and wholeness(text, expected) is not Wholeness.WHOLE:
+            # "Wait. Stop. I want to …": the agent is silent already, and the wish is still to come.
+            return self._options.max_endpoint_ms
+        return self._endpointing.required_silence_ms(text, expected)
 
     def _lose(self, utterance: Utterance, why: Lost) -> None:
         self.drop(utterance)

@@ -101,7 +101,7 @@ class FloorKeeper:
         turn = self._runner.current
         if turn is None:
             return False
-        if turn.hang_up is not None and not self._options.interruptible_goodbye:
+        if turn.entry.hang_up is not None or (turn.hang_up is not None and not self._options.interruptible_goodbye):
             return False
         return not self._mouth.protects()
 
@@ -154,9 +154,10 @@ class FloorKeeper:
     def backchannel(self, text: str) -> None:
         """The caller agreed, and the agent goes on."""
         self.decided("backchannel")
-        self._note("backchannel", text=text)
+        self.note("backchannel", text=text)
 
-    def _note(self, kind: str, **data: Any) -> None:
+    def note(self, kind: str, **data: Any) -> None:
+        """Record something that happened beside the turns."""
         try:
             self._conversation.note(kind, **data)
         except Exception:

@@ -42,10 +42,12 @@ class Intake:
 
     def admit_over(self, turn: Turn | None, utterance: Utterance, text: str) -> None:
         """Admit words that were spoken while nothing of a reply was audible."""
-        if turn is not None and not turn.token.is_cancelled:
+        stays_ended = turn is not None and turn.entry.hang_up is not None
+        if turn is not None and not turn.token.is_cancelled and not stays_ended:
             self.take_back(turn, utterance)
         self._floor.on(Event.CALLER_DONE)
-        self.admit(utterance, text)
+        if not stays_ended:
+            self.admit(utterance, text)
 
     def take_back(self, turn: Turn | None, utterance: Utterance) -> None:
         """End a turn of which nothing was heard: further words continue its own, or replace them."""

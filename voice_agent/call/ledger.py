@@ -79,6 +79,7 @@ class PlayoutLedger:
         self._play_until = 0.0
         self._highest = 0
         self._acked: tuple[int, float] | None = None
+        self._stands_still = False
         self._stream = self._stream_base = self._content_base = 0
         self._committed = False
 
@@ -140,22 +141,26 @@ class PlayoutLedger:
         content = min(self._released, self._content_base + samples - self._stream_base)
         # The same position once more says that playout stands still: nothing is extrapolated from the first.
         if content >= 0 and (self._acked is None or content >= self._acked[0]):
+            self._stands_still = self._acked is not None and content == self._acked[0]
             self._acked = (content, now)
 
     def position(self, now: float) -> int:
         """Return how far the caller has heard the reply."""
         reached = self._released - round(self.ahead(now) * SAMPLE_RATE)
+        sure = reached
         if self._acked is not None:
             at, when = self._acked
-            reached = min(reached, at + round(min(max(0.0, now - when), ACK_HORIZON_S) * SAMPLE_RATE))
+            since_s = 0.0 if self._stands_still else min(max(0.0, now - when), ACK_HORIZON_S)
+            sure, reached = min(reached, at), min(reached, at + round(since_s * SAMPLE_RATE))
         elif self._reports:
-            reached = 0
-        self._highest = max(self._highest, min(reached, self._length))
-        return self._highest
+            sure = reached = 0
+        # What is only extrapolated may prove wrong: a far end that then reports less has played less.
+        self._highest = max(self._highest, min(sure, self._length))
+        return max(self._highest, min(reached, self._length))
 
     def clear(self, now: float) -> int:
         """What was released and not yet played is dropped, here and at the far end. Returns the heard position."""
-        reached = self.position(now)
+        reached = self._highest = self.position(now)
         # Before its first acknowledgement the far end plays all the same: the wall clock says how much it will count.
         counted = reached if self._acked is not None else self._released - round(self.ahead(now) * SAMPLE_RATE)
         self._stream_base = self._stream - max(0, self._released - counted)

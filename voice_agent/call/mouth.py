@@ -131,11 +131,11 @@ class Mouth:
             self._playout.resume()
 
     def stop(self, turn: Turn) -> None:
-        """Silence now and for good. Idempotent, and without effect on a later turn."""
+        """Silence now and for good, at the far end as well. Idempotent, and without effect on a later turn."""
         turn.closed = True
         if turn is not self._turn:
             return
-        self._playout.stop()
+        self._playout.stop(draining=turn.draining)
         self._turn = None
         self._jobs.clear()
         self._room.set()

@@ -153,11 +153,17 @@ class Playout:
             self._seek(self._ledger.rewind())
         self._go()
 
-    def stop(self) -> None:
-        """Silence now and for good: the turn is over."""
+    def stop(self, *, draining: bool = False) -> None:
+        """Silence now and for good: the turn is over.
+
+        Args:
+            draining: The far end still plays what counts as heard by the clock: that is dropped too.
+        """
         if self._ledger is None:
             return
-        if not self._held and self._audible:
+        if draining and self._ledger.drained(self._now()):
+            self._wire.clear()
+        elif not self._held and self._audible:
             self._cut()
         self._forget()
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from voice_agent.call.ledger import PlayoutLedger
 from voice_agent.call.timeline import Timeline
 from voice_agent.dialogue.cancellation import CancelToken
-from voice_agent.dialogue.reply import HangUp, InputKind, ReplyItem, TurnStatus, UserInput
+from voice_agent.dialogue.reply import SILENCE, HangUp, InputKind, ReplyItem, TurnStatus, UserInput
 
 
 @dataclass(slots=True)
@@ -19,13 +19,17 @@ class Entry:
     Attributes:
         user: What goes to the dialogue; None for a line.
         line: Name of the configured wording that is said without the dialogue.
-        hang_up: Reason to hang up with once the line was heard.
+        hang_up: Reason to hang up with once the line was heard. What the service itself ends stays ended.
+        when_quiet: It is not worth speaking over the caller for: dropped if somebody speaks when its turn comes.
+        heard: Something of what was said to it was heard.
         timeline: What is known of the turn's beginning.
     """
 
     user: UserInput | None = None
     line: str | None = None
     hang_up: str | None = None
+    when_quiet: bool = False
+    heard: bool = False
     timeline: Timeline = field(default_factory=Timeline)
 
     @property
@@ -44,6 +48,8 @@ class Turn:
         hang_up: The dialogue wants the call to end after this reply; holds the reason.
         status: How the dialogue's part ended; None while it runs.
         closed: Nothing of this turn may reach the caller any more.
+        begun: The dialogue has been asked; before that there is nothing to commit.
+        draining: Everything was played here, and the far end still plays.
     """
 
     id: str
@@ -56,11 +62,18 @@ class Turn:
     over: asyncio.Event = field(default_factory=asyncio.Event)
     hang_up: str | None = None
     closed: bool = False
+    begun: bool = False
+    draining: bool = False
     status: TurnStatus | None = None
 
     @property
     def timeline(self) -> Timeline:
         return self.entry.timeline
+
+    @property
+    def checks_in(self) -> bool:
+        """It asks a silent caller whether they are there: any word is the answer."""
+        return self.entry.user == SILENCE
 
     def emit(self, item: ReplyItem) -> None:
         """Take the next piece of the reply."""

@@ -24,7 +24,7 @@ from voice_agent.call.turn import Entry, Turn
 from voice_agent.call.wire import MetricsMessage, TranscriptMessage, Wire
 from voice_agent.config import TurnTaking
 from voice_agent.dialogue.cancellation import CancelReason, CancelToken, TurnCancelled, race
-from voice_agent.dialogue.reply import Conversation, HeardReply, ReplyItem, Say, TurnResult, TurnStatus
+from voice_agent.dialogue.reply import Conversation, HeardReply, ReplyItem, Say, TurnResult, TurnStatus, UserInput
 from voice_agent.telemetry.logging import bind
 from voice_agent.telemetry.metrics import FILLERS, FIRST_AUDIO
 
@@ -91,7 +91,9 @@ class TurnRunner:
     async def run(self) -> None:
         """Take entries and run their turns until cancelled."""
         while True:
-            await self._run_turn(await self.inbox.next())
+            entry = await self.inbox.next()
+            if not entry.when_quiet or self._floor.state is State.LISTENING:
+                await self._run_turn(entry)
 
     def cancel(self, reason: CancelReason) -> None:
         """End the current turn: stop the sink, commit what was heard, then cancel. Safe in every state."""
@@ -153,9 +155,8 @@ class TurnRunner:
         backstop = self._backstop = CancelToken()
         forget = turn.token.on_cancel(self._arm)
         try:
-            work = self._conversation.turn(turn.entry.user, turn_id=turn.id, sink=turn, cancel=turn.token)
             grace_s = self._options.grace_ms / 1000
-            return (await race(work, backstop, name="turn", grace_s=grace_s)).value
+            return (await race(self._ask(turn, turn.entry.user), backstop, name="turn", grace_s=grace_s)).value
         except TurnCancelled:
             log.warning("the turn did not end after it was cancelled")
         except Exception:
@@ -168,6 +169,10 @@ class TurnRunner:
                 self._timer.cancel()
                 self._timer = None
         return None
+
+    async def _ask(self, turn: Turn, user: UserInput) -> TurnResult:
+        turn.begun = True
+        return await self._conversation.turn(user, turn_id=turn.id, sink=turn, cancel=turn.token)
 
     def _arm(self) -> None:
         backstop = self._backstop
@@ -205,8 +210,10 @@ class TurnRunner:
                 return
             if self._floor.state in (State.THINKING, State.SPEAKING):
                 self._floor.on(Event.GOODBYE)
+                turn.draining = True
                 if not await self._drain(turn):
                     return
+                turn.draining = False
             # A voice that came meanwhile is decided first; from here on nothing rolls the hang-up back.
             if self._floor.state is State.LEAVING:
                 # Words that were kept for after the goodbye keep the call: nobody is cut off in mid-request.
@@ -241,9 +248,11 @@ class TurnRunner:
         self._commit(turn, heard)
 
     def _commit(self, turn: Turn, heard: HeardReply) -> None:
-        if turn.ledger.committed:
+        if turn.ledger.committed or (turn.entry.user is not None and not turn.begun):
+            # Cancelled in the very tick in which it began: the caller's words come first.
             return
         turn.ledger.commit(self._times.now())
+        turn.entry.heard = bool(heard.heard.strip())
         if turn.entry.user is None:
             self._note("line", turn_id=turn.id, name=turn.entry.line, heard=heard.heard, unheard=heard.unheard)
         else:

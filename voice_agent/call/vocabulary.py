@@ -47,6 +47,16 @@ class Vocabulary:
         """Whether a stop word or phrase occurs in ``text``."""
         return _occur(self.stops, text)
 
+    def is_only_stops(self, text: str) -> bool:
+        """Whether ``text`` is nothing but stop words: what is wanted instead is still to come."""
+        found, at = words(text), 0
+        while at < len(found):
+            length = next((n for n in (3, 2, 1) if found[at : at + n] in self.stops | self.backchannels), 0)
+            if not length:
+                return False
+            at += length
+        return self.has_stop(text)
+
     def is_hummed(self, text: str) -> bool:
         """Whether ``text`` is nothing but "mm", "uh-huh" and their like."""
         said = words(text)

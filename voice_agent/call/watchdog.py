@@ -31,6 +31,8 @@ STALLED_VOICE_S = 10.0
 """Text that waits this long for audio fails its turn."""
 WARNING_S = 60.0
 """How long before the longest call its end is announced."""
+MAX_WARNINGS = 3
+"""How often it is tried to be announced."""
 FAREWELL_S = 15.0
 """Limit on the goodbye of a call that became too long."""
 CALL_ENDING = "utter_call_ending_soon"
@@ -42,6 +44,7 @@ class Watchdog:
 
     Args:
         signs_of_life: Counts everything that came in by the wire.
+        is_muted: Tells whether the caller has switched off their microphone: no silence means anything then.
         end: Ends the call; takes the cancel reason and the reason for the operator.
     """
 
@@ -56,15 +59,18 @@ class Watchdog:
         times: Times,
         *,
         signs_of_life: Callable[[], int],
+        is_muted: Callable[[], bool],
         end: Callable[[CancelReason, str], None],
     ) -> None:
         self._runner, self._floor, self._intake = runner, floor, intake
         self._mouth, self._keys = mouth, keys
         self._options, self._times = options, times
-        self._signs_of_life, self._end = signs_of_life, end
+        self._signs_of_life, self._is_muted, self._end = signs_of_life, is_muted, end
         self._idle = IdleClock(options.silence_timeout_s)
         self._seen, self._seen_at = 0, times.now()
-        self._warned = self._leaving = False
+        self._warnings = 0
+        self._warning: Entry | None = None
+        self._leaving = False
 
     async def run(self) -> None:
         """Look until cancelled."""
@@ -79,7 +85,7 @@ class Watchdog:
 
     def _watch_media(self, now: float) -> None:
         signs = self._signs_of_life()
-        if signs != self._seen:
+        if signs != self._seen or self._is_muted():
             self._seen, self._seen_at = signs, now
         elif 0 < self._options.media_timeout_s <= now - self._seen_at:
             self._end(CancelReason.TIMEOUT, "media_timeout")
@@ -95,18 +101,21 @@ class Watchdog:
             log.warning("the voice gave no audio for %.0f s; the turn was given up", STALLED_VOICE_S)
             self._runner.cancel(CancelReason.TIMEOUT)
 
+    def _is_quiet(self) -> bool:
+        """Whether nobody speaks, nothing is pending and playout is drained."""
+        listening = self._floor.state is State.LISTENING and self._runner.current is None
+        return listening and not self._runner.inbox and not self._keys
+
     def _watch_silence(self, now: float) -> None:
-        idle = self._floor.state is State.LISTENING and not self._runner.inbox and not self._keys
-        if self._idle.update(now, idle and self._runner.current is None):
-            self._runner.inbox.add(Entry(SILENCE))
+        if self._idle.update(now, self._is_quiet() and not self._is_muted()):
+            self._runner.inbox.add(Entry(SILENCE, when_quiet=True))
 
     def _watch_length(self) -> None:
         limit, age = self._options.max_call_s, self._times.since()
         if limit <= 0:
             return
-        if not self._warned and age >= max(limit - WARNING_S, limit / 2):
-            self._warned = True
-            self._runner.inbox.add(Entry(line=CALL_ENDING))
+        if max(limit - WARNING_S, limit / 2) <= age < limit:
+            self._warn()
         if not self._leaving and age >= limit:
             self._leaving = True
             self._runner.cancel(CancelReason.TIMEOUT)
@@ -114,3 +123,11 @@ class Watchdog:
             self._runner.inbox.add(Entry(line=GOODBYE, hang_up="max_duration"))
         if age >= limit + FAREWELL_S:
             self._end(CancelReason.TIMEOUT, "max_duration")
+
+    def _warn(self) -> None:
+        """Announce the end at a moment when nobody speaks; once more where the caller spoke into it at once."""
+        was_heard = self._warning is not None and self._warning.heard
+        if not was_heard and self._warnings < MAX_WARNINGS and self._is_quiet():
+            self._warnings += 1
+            self._warning = Entry(line=CALL_ENDING, when_quiet=True)
+            self._runner.inbox.add(self._warning)

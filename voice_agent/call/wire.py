@@ -104,6 +104,10 @@ class CallInputs(Protocol):
         """One DTMF key: ``0``-``9``, ``*``, ``#``, ``A``-``D``."""
         ...
 
+    def mute(self, muted: bool) -> None:
+        """The caller has switched their microphone off or on. Keys and typed words work all the same."""
+        ...
+
     def played(self, ms: float) -> None:
         """The far end has played this much of the current reply, in milliseconds."""
         ...

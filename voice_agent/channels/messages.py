@@ -50,11 +50,18 @@ class Played:
 
 
 @dataclass(frozen=True, slots=True)
+class Mute:
+    """The caller has switched their microphone off or on."""
+
+    muted: bool
+
+
+@dataclass(frozen=True, slots=True)
 class CallerHangUp:
     """The caller hangs up."""
 
 
-ClientMessage = TypedText | Key | Played | CallerHangUp
+ClientMessage = TypedText | Key | Played | Mute | CallerHangUp
 
 
 class BadMessage(Exception):
@@ -119,6 +126,13 @@ def _played(body: Mapping[str, Any]) -> Played:
     return Played(float(ms))
 
 
+def _mute(body: Mapping[str, Any]) -> Mute:
+    muted = body.get("muted")
+    if not isinstance(muted, bool):
+        raise BadMessage("bad_message", '"muted" must be true or false.')
+    return Mute(muted)
+
+
 def _hang_up(body: Mapping[str, Any]) -> CallerHangUp:
     return CallerHangUp()
 
@@ -127,6 +141,7 @@ _READERS: dict[str, Callable[[Mapping[str, Any]], ClientMessage]] = {
     "text": _typed,
     "dtmf": _key,
     "played": _played,
+    "mute": _mute,
     "hangup": _hang_up,
 }
 

@@ -184,6 +184,8 @@ class WebSocketWire:
             case messages.Played(ms):
                 self._reports_position = True
                 call.played(ms)
+            case messages.Mute(muted):
+                call.mute(muted)
             case messages.CallerHangUp():
                 self._end("hang_up")
 

@@ -71,6 +71,8 @@ class ConversationOptions(Options):
 
     before_end: tuple[str, ...] = ()
     """Skills that run before the agent hangs up, such as ``default_customer_satisfaction``."""
+    silence_prompts: int = Field(2, ge=0, le=100)
+    """Silences in a row that are answered with ``utter_silence_prompt``; the next one ends the call."""
 
 
 class AgentFile(Options):

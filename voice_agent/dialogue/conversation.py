@@ -10,7 +10,7 @@ from typing import Any
 
 from voice_agent.dialogue.cancellation import CancelReason, CancelToken, TurnCancelled, race
 from voice_agent.dialogue.core import Core
-from voice_agent.dialogue.events import ENVELOPE, Clock, Listener
+from voice_agent.dialogue.events import ENVELOPE, SIGNS_OF_PRESENCE, Clock, Listener
 from voice_agent.dialogue.expectation import expected_answer
 from voice_agent.dialogue.hook_runner import HookFailed
 from voice_agent.dialogue.hooks import IncomingMessagePayload, Point, TurnFinishedPayload, TurnStartedPayload
@@ -175,6 +175,9 @@ class LiveConversation:
         now = self._clock()
         nothing = TurnResult(turn_id, TurnStatus.COMPLETED)
         if cancel.is_cancelled:
+            if user.kind is not InputKind.INTENT and cancel.reason is not CancelReason.SUPERSEDED:
+                # The words were said all the same.
+                self._record_user(user, turn_id)
             return TurnResult(turn_id, TurnStatus.CANCELLED)
         if user.kind is InputKind.INTENT:
             return await self._intent(user, turn_id, reply, cancel)
@@ -290,6 +293,8 @@ class LiveConversation:
         """Record something that happened beside the turns."""
         if not kind.isidentifier() or kind in ENVELOPE:
             raise ValueError(f"{kind!r} cannot be the kind of an event")
+        if kind in SIGNS_OF_PRESENCE:
+            self._core.state.silences = 0
         self._core.events.append(kind, data)
 
     async def close(self, outcome: str) -> None:

@@ -24,6 +24,9 @@ log = logging.getLogger(__name__)
 MAX_EVENTS = 20_000
 """Records kept in memory per conversation; the store keeps them all."""
 
+SIGNS_OF_PRESENCE = ("backchannel", "utterance_lost", "utterance_discarded")
+"""Kinds of notes that say that the caller was heard, though no turn came of it: they are there."""
+
 ENVELOPE = frozenset(
     (
         "conversation_id",

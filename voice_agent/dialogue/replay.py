@@ -16,7 +16,7 @@ from typing import Any
 
 from voice_agent.dialogue.blocks import Block, CallStep, CollectStep, ToolStep
 from voice_agent.dialogue.corrections import go_back
-from voice_agent.dialogue.events import payload_of
+from voice_agent.dialogue.events import SIGNS_OF_PRESENCE, payload_of
 from voice_agent.dialogue.memory import Memory
 from voice_agent.dialogue.project import Project
 from voice_agent.dialogue.reply import SILENCE
@@ -65,6 +65,7 @@ class _Replayer:
             "session_ended": self._session_ended,
             "turn_started": self._turn_started,
             "user": self._user,
+            **dict.fromkeys(SIGNS_OF_PRESENCE, self._is_present),
             "memory_set": self._memory_set,
             "skill_activated": self._activated,
             "skill_completed": self._ended,
@@ -99,6 +100,9 @@ class _Replayer:
             self._state.silences = 0
         elif payload.get("text") == SILENCE.text:
             self._state.silences += 1
+
+    def _is_present(self, event: Mapping[str, Any], payload: Payload) -> None:
+        self._state.silences = 0
 
     def _memory_set(self, event: Mapping[str, Any], payload: Payload) -> None:
         restore_value(self._state.memory, payload)

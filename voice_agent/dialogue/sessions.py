@@ -113,9 +113,11 @@ class Sessions:
         # Asking whether somebody is there does not withdraw what they were asked before.
         self._set_aside, state.question = state.question, None
         router.start(turn, self._core.project.skills[SILENCE], returns=True)
-        declared = state.memory.schema.resolve("silences", SILENCE)
-        if declared is not None:
-            state.memory.write(declared, state.silences, Writer.ENGINE)
+        prompts = self._core.agent.conversation.silence_prompts
+        for name, value in (("silences", state.silences), ("prompts", prompts)):
+            declared = state.memory.schema.resolve(name, SILENCE)
+            if declared is not None:
+                state.memory.write(declared, value, Writer.ENGINE)
 
     def restore_question(self) -> None:
         """Put back the question that `check_in` set aside, if the skill that asked it is on top again."""
