@@ -25,6 +25,7 @@ class RecordedInputs:
         self.texts: list[str] = []
         self.keys: list[str] = []
         self.positions: list[float] = []
+        self.marks: list[str] = []
 
     def hear(self, pcm: bytes) -> None:
         assert pcm, "a wire hands over no empty audio"
@@ -40,6 +41,9 @@ class RecordedInputs:
 
     def played(self, ms: float) -> None:
         self.positions.append(ms)
+
+    def mark_reached(self, name: str) -> None:
+        self.marks.append(name)
 
 
 @dataclass

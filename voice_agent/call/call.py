@@ -173,6 +173,11 @@ class Call:
         if turn is not None and not turn.closed:
             turn.ledger.acked(ms, self._times.now())
 
+    def mark_reached(self, name: str) -> None:
+        """The far end has come to a mark: of a position in the current reply, or of an end."""
+        self._other_inputs += 1
+        self._mouth.mark_reached(name)
+
     # Life and end
 
     def end(self, reason: CancelReason) -> None:

@@ -144,6 +144,11 @@ class PlayoutLedger:
             self._stands_still = self._acked is not None and content == self._acked[0]
             self._acked = (content, now)
 
+    def confirmed(self, position: int, now: float) -> None:
+        """The far end has come to ``position``, in samples of this reply, since the last `clear`."""
+        if 0 <= position <= self._released and (self._acked is None or position >= self._acked[0]):
+            self._acked = (position, now)
+
     def position(self, now: float) -> int:
         """Return how far the caller has heard the reply."""
         reached = self._released - round(self.ahead(now) * SAMPLE_RATE)

@@ -116,6 +116,10 @@ class Mouth:
         self._jobs.append(_Job(turn, text, canned=True, protected=False, first=True, aside=True))
         self._work.set()
 
+    def mark_reached(self, name: str) -> None:
+        """The far end has come to a mark."""
+        self._playout.mark_reached(name)
+
     def hold(self) -> None:
         """Keep the turn's first audio back."""
         self._playout.hold()

@@ -25,13 +25,15 @@ from voice_agent.audio.frames import FRAME_BYTES, FRAME_MS, FRAME_SAMPLES
 from voice_agent.audio.level import fade_out
 from voice_agent.call.clock import TICK_S, MediaClock
 from voice_agent.call.ledger import PlayoutLedger
-from voice_agent.call.wire import Wire
+from voice_agent.call.wire import MarkMessage, Wire
 from voice_agent.speech.protocols import Speech
 
 if TYPE_CHECKING:
     from voice_agent.call.recorder import Recorder
 
 MAX_FADE_MS = 80
+MARK_FRAMES = 10
+"""Frames from one position mark to the next, where the far end echoes marks."""
 _EPSILON_S = 1e-6
 _ROOM_BYTES = FRAME_BYTES * 25
 
@@ -69,6 +71,8 @@ class Playout:
         self._clips: deque[_Clip] = deque()
         self._at = 0
         self._offset = 0
+        self._echoes_marks = wire.traits.echoes_marks
+        self._stretch = self._unmarked = 0
         self._held = self._finished = self._started = self._audible = False
         self._unsubscribe: Callable[[], None] | None = None
         self._on_started: Callable[[], None] = _nothing
@@ -105,6 +109,7 @@ class Playout:
         """
         self._forget()
         self._ledger = ledger
+        self._stretch += 1
         self._held = self._finished = self._started = self._audible = False
         self._on_aside = on_aside or _nothing
         self._on_started, self._on_drained, self._on_room = on_started, on_drained, on_room
@@ -175,6 +180,7 @@ class Playout:
             return
         at = ledger.clear(now)
         self._wire.clear()
+        self._stretch += 1
         if self._recorder is not None:
             self._recorder.clear(now)
         fade = self._slice(at, self._fade_ms * FRAME_SAMPLES // FRAME_MS)
@@ -245,6 +251,8 @@ class Playout:
             self._on_room()
         self._ledger.release(now)
         self._send(frame, self._ledger.play_until - TICK_S)
+        if self._echoes_marks:
+            self._mark()
         if not self._started:
             self._begin_to_sound(aside)
 
@@ -255,6 +263,20 @@ class Playout:
             self._on_started()
         elif first:
             self._on_aside()
+
+    def mark_reached(self, name: str) -> None:
+        """The far end has come to a mark, perhaps one of `_mark`. Those from before a clear do not count."""
+        stretch, _, position = name.partition(".")
+        if self._ledger is not None and stretch == f"p{self._stretch}" and position.isdecimal():
+            self._ledger.confirmed(int(position), self._now())
+
+    def _mark(self) -> None:
+        """Name the position now and then, and at the end of what is there: the far end says when it comes to it."""
+        assert self._ledger is not None
+        self._unmarked += 1
+        if self._unmarked >= MARK_FRAMES or self._at >= len(self._clips):
+            self._unmarked = 0
+            self._wire.send(MarkMessage(f"p{self._stretch}.{self._ledger.released}"))
 
     def _send(self, frame: bytes, plays_at: float) -> None:
         self._wire.send_audio(frame)

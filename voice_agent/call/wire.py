@@ -17,14 +17,16 @@ class WireTraits:
 
     Attributes:
         channel: Channel name for configuration, metrics and logs (``websocket``, ``webrtc`` …).
-        reports_position: The far end acknowledges playout through `CallInputs.played`. Where it
+        reports_position: The far end acknowledges playout, through `CallInputs.played` or by marks. Where it
             does not, the wall clock caps what counts as heard.
         follows_state: The client asked to be told whose moment it is (`StateMessage`, `HeardMessage`).
+        echoes_marks: It does so by telling which `MarkMessage` it has come to (`CallInputs.mark_reached`).
     """
 
     channel: str
     reports_position: bool = False
     follows_state: bool = False
+    echoes_marks: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +112,10 @@ class CallInputs(Protocol):
 
     def played(self, ms: float) -> None:
         """The far end has played this much of the current reply, in milliseconds."""
+        ...
+
+    def mark_reached(self, name: str) -> None:
+        """The far end has come to this `MarkMessage`. One of audio that was cleared meanwhile changes nothing."""
         ...
 
 

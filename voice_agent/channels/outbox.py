@@ -1,18 +1,26 @@
-"""What waits to leave on a WebSocket: agent audio and JSON messages in order, bounded, and a way past them. Pure."""
+"""What waits to leave on a WebSocket: agent audio and messages in order, bounded, and a way past them. Pure."""
 
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterable
+from enum import Enum, auto
 from typing import Any
 
 from voice_agent.audio.frames import FRAME_MS
-from voice_agent.channels.messages import CLEAR
 
 MAX_AUDIO_S = 2.0
 """Agent audio kept for a client that reads too slowly; older audio is dropped."""
 MAX_FRAMES = int(MAX_AUDIO_S * 1000 / FRAME_MS)
 MAX_MESSAGES = 1000
-"""JSON messages kept for such a client."""
+"""Other messages kept for such a client."""
+
+
+class _Kind(Enum):
+    AUDIO = auto()
+    MARK = auto()
+    """Stands for the audio before it, and goes when that is cleared."""
+    OTHER = auto()
 
 
 class Outbox:
@@ -25,7 +33,7 @@ class Outbox:
     __slots__ = ("_items", "frames")
 
     def __init__(self) -> None:
-        self._items: deque[dict[str, Any]] = deque()
+        self._items: deque[tuple[_Kind, dict[str, Any]]] = deque()
         self.frames = 0
 
     def __bool__(self) -> bool:
@@ -36,35 +44,40 @@ class Outbox:
         """No more messages fit."""
         return len(self._items) - self.frames >= MAX_MESSAGES
 
-    def add_audio(self, pcm: bytes) -> bool:
-        """Queue audio. Returns False when the oldest had to go for it."""
-        self._items.append({"type": "websocket.send", "bytes": pcm})
+    def add_audio(self, message: str | bytes) -> bool:
+        """Queue one piece of audio. Returns False when the oldest had to go for it."""
+        self._items.append((_Kind.AUDIO, _sent(message)))
         self.frames += 1
         if self.frames <= MAX_FRAMES:
             return True
-        oldest = next(index for index, item in enumerate(self._items) if "bytes" in item)
+        oldest = next(index for index, (kind, _) in enumerate(self._items) if kind is _Kind.AUDIO)
         del self._items[oldest]
         self.frames -= 1
         return False
 
-    def add_text(self, text: str, *, mark: bool = False) -> None:
-        """Queue a JSON message. A ``mark`` stands for the audio before it and goes when that is cleared."""
-        self._items.append({"type": "websocket.send", "text": text, "mark": mark})
+    def add(self, message: str | bytes, *, mark: bool = False) -> None:
+        """Queue a message. A ``mark`` stands for the audio before it and goes when that is cleared."""
+        self._items.append((_Kind.MARK if mark else _Kind.OTHER, _sent(message)))
 
     def add_close(self, code: int) -> None:
-        self._items.append({"type": "websocket.close", "code": code})
+        self._items.append((_Kind.OTHER, {"type": "websocket.close", "code": code}))
 
-    def clear(self) -> None:
-        """Drop all audio and its marks, and put ``clear`` before everything else."""
-        kept = [item for item in self._items if "bytes" not in item and not item.get("mark")]
+    def clear(self, messages: Iterable[str | bytes]) -> None:
+        """Drop all audio and its marks, and put ``messages`` before everything else."""
+        kept = [(kind, item) for kind, item in self._items if kind is _Kind.OTHER]
         self._items.clear()
-        self.add_text(CLEAR)
+        for message in messages:
+            self.add(message)
         self._items.extend(kept)
         self.frames = 0
 
     def take(self) -> dict[str, Any]:
         """Take the next item. There must be one."""
-        item = self._items.popleft()
-        if "bytes" in item:
+        kind, item = self._items.popleft()
+        if kind is _Kind.AUDIO:
             self.frames -= 1
         return item
+
+
+def _sent(message: str | bytes) -> dict[str, Any]:
+    return {"type": "websocket.send", "text" if isinstance(message, str) else "bytes": message}

@@ -16,8 +16,9 @@ from urllib.parse import parse_qsl
 from voice_agent.call.wire import ErrorMessage
 from voice_agent.channels import identifiers, messages
 from voice_agent.channels.desk import CallDesk, CallRefused, CallRequest
+from voice_agent.channels.plain import CHANNEL, PlainSerializer
+from voice_agent.channels.streaming.wire import POLICY_VIOLATION, Receive, Send, StreamWire
 from voice_agent.channels.tokens import Grant, granted
-from voice_agent.channels.websocket_wire import CHANNEL, POLICY_VIOLATION, Receive, Send, WebSocketWire
 
 log = logging.getLogger(__name__)
 
@@ -107,15 +108,10 @@ class WebSocketChannel:
         except BadParameter as error:
             await _turn_away(send, error.code, error.message, POLICY_VIOLATION)
             return
-        wire = WebSocketWire(
-            receive,
-            send,
-            conversation_id=chosen.conversation_id,
-            rate=chosen.rate,
-            events=chosen.events,
-            metrics=chosen.metrics,
-            states=chosen.states,
+        serializer = PlainSerializer(
+            chosen.conversation_id, chosen.rate, events=chosen.events, metrics=chosen.metrics, states=chosen.states
         )
+        wire = StreamWire(receive, send, serializer)
         try:
             await self._desk.take(CallRequest(chosen.conversation_id, CHANNEL, chosen.events, grant), wire)
         except CallRefused as refusal:

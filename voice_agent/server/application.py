@@ -19,9 +19,9 @@ from starlette.exceptions import HTTPException
 
 from voice_agent.channels import rest, rest_calls
 from voice_agent.channels.desk import CallDesk, TextDesk
+from voice_agent.channels.streaming.wire import Receive, Send
 from voice_agent.channels.tokens import CallTokens
 from voice_agent.channels.websocket import Denial, WebSocketChannel, deny
-from voice_agent.channels.websocket_wire import Receive, Send
 from voice_agent.security import Gate
 
 NOTHING_HERE = (

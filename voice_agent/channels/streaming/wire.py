@@ -1,4 +1,4 @@
-"""One caller's WebSocket: PCM in binary messages both ways, JSON in text messages beside it.
+"""One call streamed over a WebSocket, whatever messages its provider speaks (`serializer.Serializer`).
 
 Works on the two callables of an ASGI connection: a frame costs one dictionary and one await between the network and
 the call. Reader and writer are the only tasks that touch them.
@@ -15,28 +15,21 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, MutableMapping
+from dataclasses import replace
 from typing import Any
 
-from voice_agent.audio.frames import FRAME_MS, SAMPLE_RATE
+from voice_agent.audio.frames import FRAME_MS, SAMPLE_BYTES, SAMPLE_RATE, Reframer
 from voice_agent.audio.resample import Resampler
-from voice_agent.call.wire import (
-    CallInputs,
-    ErrorMessage,
-    EventMessage,
-    MarkMessage,
-    MetricsMessage,
-    WireMessage,
-    WireTraits,
-)
-from voice_agent.channels import messages
+from voice_agent.call.wire import CallInputs, ErrorMessage, MarkMessage, WireMessage, WireTraits
 from voice_agent.channels.intake import Intake
 from voice_agent.channels.limits import TokenBucket
+from voice_agent.channels.messages import BadMessage, CallerHangUp, Key, Mute, Played, TypedText
 from voice_agent.channels.outbox import Outbox
+from voice_agent.channels.streaming.serializer import Inbound, MarkReached, Media, Message, Serializer
 from voice_agent.telemetry.metrics import AUDIO_DROPPED
 
 log = logging.getLogger(__name__)
 
-CHANNEL = "websocket"
 STUCK_S = 10.0
 """A client that takes nothing for this long while its outbox overflows is gone."""
 CLOSE_S = 2.0
@@ -44,7 +37,7 @@ CLOSE_S = 2.0
 ERRORS = (5.0, 0.5)
 """Error messages a client can provoke: at once, and per second after that."""
 MESSAGES = (100.0, 60.0)
-"""Text or empty messages a client may send: at once, and per second after that."""
+"""Messages without audio that a client may send: at once, and per second after that."""
 FLOOD = 500
 """Messages beyond that limit after which the client is hung up on."""
 READS = (200, 400.0)
@@ -57,35 +50,27 @@ Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
 
-class WebSocketWire:
+class StreamWire:
     """Implements `voice_agent.call.wire.Wire` on an accepted ASGI WebSocket."""
 
-    def __init__(
-        self,
-        receive: Receive,
-        send: Send,
-        *,
-        conversation_id: str,
-        rate: int = SAMPLE_RATE,
-        events: bool = False,
-        metrics: bool = False,
-        states: bool = False,
-    ) -> None:
-        """Must be made on the running loop. ``rate`` is samples per second on the wire, both ways."""
-        self._receive, self._send_asgi = receive, send
-        self._unwanted = tuple(t for t, wanted in ((EventMessage, events), (MetricsMessage, metrics)) if not wanted)
-        self._follows_state = states
+    def __init__(self, receive: Receive, send: Send, serializer: Serializer) -> None:
+        """Must be made on the running loop."""
+        self._receive, self._send_asgi, self._serializer = receive, send, serializer
+        self._channel = serializer.traits.channel
         self._loop = asyncio.get_running_loop()
-        now = self._loop.time()
+        now, rate = self._loop.time(), serializer.rate
         self._intake = Intake(rate, now)
         self._outgoing = Resampler(SAMPLE_RATE, rate)
+        exact = serializer.frame_ms
+        self._frames = None if exact is None else Reframer(rate * exact // 1000 * SAMPLE_BYTES)
         self._errors = TokenBucket(*ERRORS, now)
         self._controls = TokenBucket(*MESSAGES, now)
         self._refused_messages = 0
         self._dropped_s = 0.0
-        self._reports_position = False
+        self._reports_position = serializer.traits.echoes_marks
         self._outbox = Outbox()
-        self._outbox.add_text(messages.ready(conversation_id, rate))
+        for message in serializer.opening():
+            self._outbox.add(message)
         self._plays_until = now
         self._blocked_since: float | None = None
         self._writer_sleeps: asyncio.Future[None] | None = None
@@ -96,15 +81,17 @@ class WebSocketWire:
 
     @property
     def traits(self) -> WireTraits:
-        """Positions are reported once the client has begun to: a client need not."""
-        return WireTraits(CHANNEL, self._reports_position, self._follows_state)
+        """Positions are reported by marks that come back, or once a client has begun to: it need not."""
+        return replace(self._serializer.traits, reports_position=self._reports_position)
+
+    # The two directions
 
     async def run(self, call: CallInputs) -> str:
         async with asyncio.TaskGroup() as group:
             tasks = [
-                group.create_task(self._read(call), name="websocket.read"),
-                group.create_task(self._write(), name="websocket.write"),
-                group.create_task(self._catch_up(call), name="websocket.catch-up"),
+                group.create_task(self._read(call), name=f"{self._channel}.read"),
+                group.create_task(self._write(), name=f"{self._channel}.write"),
+                group.create_task(self._catch_up(call), name=f"{self._channel}.catch-up"),
             ]
             try:
                 return await asyncio.shield(self._over)
@@ -129,7 +116,7 @@ class WebSocketWire:
             log.debug("the socket was gone before its close")
 
     async def _read(self, call: CallInputs) -> None:
-        intake, receive, now = self._intake, self._receive, self._loop.time
+        receive, now = self._receive, self._loop.time
         read, since = 0, now()
         while True:
             message = await receive()
@@ -138,18 +125,29 @@ class WebSocketWire:
                 # Not reading pushes back on the sender; and messages that wait already never give the loop away.
                 await asyncio.sleep(max(0.0, since + read / READS[1] - now()))
                 read, since = 0, now()
-            data = message.get("bytes")
-            if data:
-                pcm = intake.push(data, now())
-                if pcm:
-                    call.hear(pcm)
-                if intake.waiting:
-                    await self._hold_back()
-            elif message["type"] != "websocket.receive":
+            if message["type"] != "websocket.receive":
                 self._end("disconnected")
                 return
-            else:
-                self._control(message.get("text") or "", call)
+            data = message.get("bytes")
+            self._take_in(message.get("text") or "" if data is None else data, call)
+            if self._intake.waiting:
+                await self._hold_back()
+
+    def _take_in(self, message: Message, call: CallInputs) -> None:
+        try:
+            items = self._serializer.read(message)
+        except BadMessage as error:
+            if self._may_control():
+                self._complain(error.code, error.message)
+            return
+        if not items:
+            self._may_control()
+        for item in items:
+            if isinstance(item, Media):
+                if pcm := self._intake.push(item.pcm, self._loop.time()):
+                    call.hear(pcm)
+            elif self._may_control():
+                self._control(item, call)
 
     async def _hold_back(self) -> None:
         """Audio came faster than real time. Once some was dropped, say so, and read this client more slowly."""
@@ -157,36 +155,36 @@ class WebSocketWire:
         dropped_s = self._intake.dropped_s - self._dropped_s
         if not dropped_s:
             return
-        AUDIO_DROPPED.labels(channel=CHANNEL).inc(dropped_s)
+        AUDIO_DROPPED.labels(channel=self._channel).inc(dropped_s)
         if not self._dropped_s:
             self._complain("audio_too_fast", "Audio must come in real time; some of it was dropped.")
         self._dropped_s += dropped_s
         await asyncio.sleep(_FRAME_S)
 
-    def _control(self, text: str, call: CallInputs) -> None:
-        """Act on a text message; an empty binary message counts as one that is no JSON."""
-        if not self._controls.take(1, self._loop.time()):
-            self._refused_messages += 1
-            self._complain("too_many_messages", "Too many messages; some were ignored.")
-            if self._refused_messages > FLOOD:
-                self._end("disconnected")
-            return
-        try:
-            message = messages.decode(text)
-        except messages.BadMessage as error:
-            self._complain(error.code, error.message)
-            return
-        match message:
-            case messages.TypedText(words):
+    def _may_control(self) -> bool:
+        """Whether one more message that is no audio is acted on."""
+        if self._controls.take(1, self._loop.time()):
+            return True
+        self._refused_messages += 1
+        self._complain("too_many_messages", "Too many messages; some were ignored.")
+        if self._refused_messages > FLOOD:
+            self._end("disconnected")
+        return False
+
+    def _control(self, item: Inbound, call: CallInputs) -> None:
+        match item:
+            case TypedText(words):
                 call.type_text(words)
-            case messages.Key(digit):
+            case Key(digit):
                 call.press_key(digit)
-            case messages.Played(ms):
+            case Played(ms):
                 self._reports_position = True
                 call.played(ms)
-            case messages.Mute(muted):
+            case Mute(muted):
                 call.mute(muted)
-            case messages.CallerHangUp():
+            case MarkReached(name):
+                call.mark_reached(name)
+            case CallerHangUp():
                 self._end("hang_up")
 
     async def _catch_up(self, call: CallInputs) -> None:
@@ -231,24 +229,25 @@ class WebSocketWire:
         if self._closing:
             return
         self._outgoing.flush()
-        self._outbox.clear()
+        if self._frames is not None:
+            self._frames.reset()
+        self._outbox.clear(self._serializer.clear())
         self._plays_until = self._loop.time()
         self._wake()
 
     def send(self, message: WireMessage) -> None:
-        if self._closing or isinstance(message, self._unwanted):
+        if self._closing or (written := self._serializer.message(message)) is None:
             return
         if self._outbox.is_full:
             log.warning("the client takes no messages; it counts as gone")
             self._end("disconnected")
             return
-        self._outbox.add_text(messages.encode(message), mark=isinstance(message, MarkMessage))
+        self._outbox.add(written, mark=isinstance(message, MarkMessage))
         self._wake()
 
     async def drain(self, timeout_s: float) -> bool:
         """True once all audio has left and, at the speed of speech, has been played."""
-        if rest := self._outgoing.flush():
-            self._queue_audio(rest, self._loop.time())
+        self._queue_audio(self._outgoing.flush(), self._loop.time(), last=True)
         deadline = self._loop.time() + timeout_s
         while not self._over.done():
             now = self._loop.time()
@@ -263,7 +262,8 @@ class WebSocketWire:
     async def hang_up(self, reason: str) -> None:
         if not self._closing:
             self._closing = True
-            self._outbox.add_text(messages.hang_up(reason))
+            for message in self._serializer.hang_up(reason):
+                self._outbox.add(message)
             self._outbox.add_close(NORMAL_CLOSURE)
             self._wake()
         await asyncio.wait({self._over}, timeout=CLOSE_S)
@@ -271,12 +271,18 @@ class WebSocketWire:
 
     # Inner workings
 
-    def _queue_audio(self, frame: bytes, now: float) -> None:
-        if not frame:
-            return
-        if not self._outbox.add_audio(frame):
-            self._overflows(now)
-        self._wake()
+    def _queue_audio(self, pcm: bytes, now: float, *, last: bool = False) -> None:
+        """Queue PCM at the wire's rate, cut to the frames that the far end wants."""
+        if self._frames is None:
+            pieces = [pcm]
+        else:
+            pieces = self._frames.push(pcm)
+            if last:
+                pieces.append(self._frames.flush())
+        for piece in filter(None, pieces):
+            if not self._outbox.add_audio(self._serializer.audio(piece)):
+                self._overflows(now)
+            self._wake()
 
     def _overflows(self, now: float) -> None:
         """The client reads too slowly, or no more: the writer resets the time with each item it gets rid of."""
