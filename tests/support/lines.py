@@ -8,11 +8,12 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
+from uuid import uuid4
 
 from voice_agent.call.wire import Wire
 from voice_agent.channels.desk import CallRefused, CallRequest, Deliver, Invitation, TextOutcome
 from voice_agent.channels.tokens import CallTokens
-from voice_agent.config import ServerOptions
+from voice_agent.config import Channels, ServerOptions
 from voice_agent.server import serve
 
 
@@ -72,6 +73,8 @@ class RecordingDesk:
     async def take(self, request: CallRequest, wire: Wire) -> None:
         if self.refuse:
             raise self.refuse
+        if request.connect is not None and not await request.connect(uuid4().hex):
+            raise CallRefused("not_connected", "The media did not come through.")
         line = Line(request, wire, RecordedInputs())
         self.lines.append(line)
         self._new.put_nowait(line)
@@ -92,10 +95,13 @@ class NoTexts:
 class RecordingService:
     """The part of the service that the server sees."""
 
-    def __init__(self, calls: RecordingDesk | None = None, texts: object | None = None) -> None:
+    def __init__(
+        self, calls: RecordingDesk | None = None, texts: object | None = None, channels: Channels | None = None
+    ) -> None:
         self.calls = calls or RecordingDesk()
         self.texts = NoTexts() if texts is None else texts
         self.tokens = self.calls.tokens
+        self.channels = channels or Channels()
         self.missing: tuple[str, ...] = ()
         self.done: list[str] = []
 

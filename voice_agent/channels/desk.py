@@ -23,12 +23,15 @@ class CallRequest:
         channel: Channel name, as in `WireTraits.channel`.
         events: Send tracker events as `EventMessage`.
         grant: What the caller's token stands for, where they came with one.
+        connect: Awaited once the caller is admitted, with the id of the call, where the wire is still to be
+            connected. The call begins when it returns True; without that there is none.
     """
 
     conversation_id: str
     channel: str
     events: bool = False
     grant: Grant | None = None
+    connect: Callable[[str], Awaitable[bool]] | None = None
 
 
 class CallRefused(Exception):

@@ -72,19 +72,19 @@ def router(desk: TextDesk) -> APIRouter:
     return routes
 
 
-async def read_body(request: Request) -> bytes:
+async def read_body(request: Request, limit: int = MAX_BODY_BYTES) -> bytes:
     """Return the whole body.
 
     Raises:
-        BadRequest: It is larger than `MAX_BODY_BYTES`, or did not arrive within `BODY_TIMEOUT_S`.
+        BadRequest: It is larger than ``limit`` bytes, or did not arrive within `BODY_TIMEOUT_S`.
     """
     body = b""
     try:
         async with asyncio.timeout(BODY_TIMEOUT_S):
             async for chunk in request.stream():
                 body += chunk
-                if len(body) > MAX_BODY_BYTES:
-                    raise BadRequest(413, "too_large", f"The body may have at most {MAX_BODY_BYTES} bytes.")
+                if len(body) > limit:
+                    raise BadRequest(413, "too_large", f"The body may have at most {limit} bytes.")
     except TimeoutError:
         raise BadRequest(408, "too_slow", f"The body did not arrive within {BODY_TIMEOUT_S:.0f} s.") from None
     except ClientDisconnect:

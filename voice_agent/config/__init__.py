@@ -12,7 +12,7 @@ from voice_agent.config.agent import (
     SessionOptions,
     StyleOptions,
 )
-from voice_agent.config.channels import ChannelOptions, Channels, TextChannelOptions
+from voice_agent.config.channels import ChannelOptions, Channels, IceServer, TextChannelOptions, WebRtcOptions
 from voice_agent.config.integrations import Integrations
 from voice_agent.config.keeping import InspectorOptions, RecordingOptions, StoreOptions
 from voice_agent.config.llm import LlmOptions
@@ -28,6 +28,7 @@ __all__ = [
     "ChannelOptions",
     "Channels",
     "ConversationOptions",
+    "IceServer",
     "InspectorOptions",
     "Integrations",
     "LlmOptions",
@@ -47,4 +48,5 @@ __all__ = [
     "TtsOptions",
     "TurnTaking",
     "VadOptions",
+    "WebRtcOptions",
 ]

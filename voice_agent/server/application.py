@@ -21,12 +21,14 @@ from voice_agent.channels import rest, rest_calls
 from voice_agent.channels.desk import CallDesk, TextDesk
 from voice_agent.channels.streaming.wire import Receive, Send
 from voice_agent.channels.tokens import CallTokens
+from voice_agent.channels.webrtc.channel import WebRtcChannel
 from voice_agent.channels.websocket import Denial, WebSocketChannel, deny
+from voice_agent.config import Channels
 from voice_agent.security import Gate
 
 NOTHING_HERE = (
-    "There is nothing here. Calls come by WebSocket to /ws, text by POST to /v1/conversations/ID/messages; "
-    "/healthz, /readyz and /metrics tell how the service is."
+    "There is nothing here. Calls come by WebSocket to /ws or by WebRTC to /offer, text by POST to "
+    "/v1/conversations/ID/messages; /healthz, /readyz and /metrics tell how the service is."
 )
 
 
@@ -41,6 +43,9 @@ class Service(Protocol):
 
     @property
     def tokens(self) -> CallTokens: ...
+    def channels(self) -> Channels:
+        """The ways in, as configured."""
+        ...
 
     @property
     def missing(self) -> tuple[str, ...]:
@@ -68,12 +73,25 @@ class Application:
     def __init__(self, service: Service, gate: Gate, allowed_origins: tuple[str, ...] = ()) -> None:
         self._gate = gate
         self._websocket = WebSocketChannel(service.calls, gate)
+        self._webrtc = WebRtcChannel(service.calls, service.channels.webrtc)
         self.http = _http(service)
+        self.http.include_router(self._webrtc.routes())
         if allowed_origins:
             headers = ["authorization", "content-type"]
             self.http.add_middleware(
-                CORSMiddleware, allow_origins=allowed_origins, allow_methods=["GET", "POST"], allow_headers=headers
+                CORSMiddleware,
+                allow_origins=allowed_origins,
+                allow_methods=["GET", "POST", "DELETE"],
+                allow_headers=headers,
             )
+
+    async def run(self) -> None:
+        """Carry the calls that outlive their requests, until cancelled."""
+        await self._webrtc.run()
+
+    def stop_connecting(self) -> None:
+        """Wait no longer for callers that are not connected yet."""
+        self._webrtc.give_up_connecting()
 
     async def __call__(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
         if scope["type"] == "websocket":

@@ -101,6 +101,7 @@ async def serve(
         try:
             async with asyncio.TaskGroup() as group:
                 group.create_task(server.serve(sockets=[sock]), name="server")
+                carrying = group.create_task(app.run(), name="calls")
                 running = group.create_task(service.run(), name="service")
                 warming = group.create_task(warm_up(), name="warm-up")
                 if listening:
@@ -109,9 +110,11 @@ async def serve(
                 if not faults:
                     log.info("stopping: calls are told to end")
                 warming.cancel()
+                app.stop_connecting()
                 await service.drain(options.drain_timeout_s)
                 server.should_exit = True
                 running.cancel()
+                carrying.cancel()
         finally:
             # Also when a part of it failed: what was said is still to be kept.
             await service.aclose()

@@ -76,6 +76,8 @@ class Calls:
         self, call_id: str, request: CallRequest, wire: Wire, admission: Admission, options: ChannelOptions
     ) -> None:
         try:
+            if request.connect is not None and not await request.connect(call_id):
+                raise CallRefused("not_connected", "The media did not come through.")
             await self.texts.release(request.conversation_id)
             await self._run(call_id, request, wire, admission, options)
         except CallRefused as refusal:

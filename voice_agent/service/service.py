@@ -22,6 +22,7 @@ from voice_agent.call.clock import MediaClock
 from voice_agent.call.recordings import Recordings
 from voice_agent.call.registry import CallRegistry
 from voice_agent.channels.tokens import CallTokens
+from voice_agent.config import Channels
 from voice_agent.config_files import ProjectConfig, load_config
 from voice_agent.diagnostics import Problem
 from voice_agent.dialogue.agent import Agent
@@ -87,6 +88,10 @@ class Service:
         self.calls = Calls(
             config, self.agent, engines, self._registry, self._clock, self.texts, self.tokens, self.recordings
         )
+
+    @property
+    def channels(self) -> Channels:
+        return self.config.integrations.channels
 
     @property
     def missing(self) -> tuple[str, ...]:

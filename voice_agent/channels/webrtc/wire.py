@@ -1,0 +1,290 @@
+"""The call's side of a browser's connection. No task of its own: packets, messages and one timer drive it.
+
+::
+
+    send_audio ─▶ ┌──────────────────┐ frames ─▶ Opus ─▶ RTP
+    send ───────▶ │ pacer: in order, │                                 bounded; the oldest frame goes
+    clear ══════▶ └─ at their time ──┘ messages ───────▶ data channel
+
+    RTP ─▶ reorder ─▶ Opus ─▶ intake ─▶ call            losses become silence, floods are dropped
+
+Positions: the wall clock counts what was sent at the time it is to be played; RTCP tells what arrived, not what
+was played. A page that knows better reports `played`, and then that counts.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+
+from voice_agent.audio.frames import SILENCE
+from voice_agent.call.wire import (
+    CallInputs,
+    ErrorMessage,
+    EventMessage,
+    MarkMessage,
+    MetricsMessage,
+    WireMessage,
+    WireTraits,
+)
+from voice_agent.channels import messages
+from voice_agent.channels.controls import Controls
+from voice_agent.channels.intake import Intake
+from voice_agent.channels.limits import TokenBucket
+from voice_agent.channels.webrtc.ice import IceOptions
+from voice_agent.channels.webrtc.opus import OPUS_RATE, PacketCache, SpeechDecoder, SpeechEncoder
+from voice_agent.channels.webrtc.pacer import FRAME_S, MAX_MESSAGES, PacedFrame, Pacer
+from voice_agent.channels.webrtc.peer import Peer
+from voice_agent.channels.webrtc.reorder import Reorder
+from voice_agent.telemetry.metrics import AUDIO_DROPPED
+
+log = logging.getLogger(__name__)
+
+CHANNEL = "webrtc"
+HANG_UP_S = 1.4
+"""Limit on the agent's goodbye to a browser: audio that is still under way, and our message."""
+LINGER_S = 0.3
+"""Time for the hang-up message and the last audio to arrive, where the browser does not close first."""
+FAR_BUFFER_S = 0.1
+"""What a browser holds back before it plays."""
+TAIL_FRAMES = 8
+"""Silence sent after speech, so that the far end's buffer lets the last of it go."""
+KEEP_ALIVE_S = 0.4
+"""A packet of silence this often while nothing is said, as Opus itself does in discontinuous transmission."""
+PACKETS = (150.0, 120.0)
+"""Audio packets a client may send: at once, and per second after that. 20 ms packets need 50."""
+MAX_GAP_S = 1.0
+"""A gap in the caller's audio this long becomes silence of the same length; a longer one counts as a pause."""
+
+
+class WebRtcWire:
+    """Implements `voice_agent.call.wire.Wire` on a `Peer`. Make it on the event loop."""
+
+    def __init__(
+        self, ice: IceOptions, cache: PacketCache, conversation_id: str, *, events: bool = False, metrics: bool = False
+    ) -> None:
+        self._loop = asyncio.get_running_loop()
+        now = self._loop.time()
+        self._unwanted = tuple(t for t, wanted in ((EventMessage, events), (MetricsMessage, metrics)) if not wanted)
+        self.peer = Peer(
+            ice,
+            on_packet=self._has_packet,
+            on_message=self._has_message,
+            on_open=self._has_opened,
+            on_channel=self._has_channel,
+            on_end=lambda: self._end("disconnected"),
+        )
+        self._call: CallInputs | None = None
+        self._over: asyncio.Future[str] = self._loop.create_future()
+        self._closing = False
+        # Out
+        self._pacer = Pacer(now)
+        self._encoder = SpeechEncoder(cache)
+        self._early: deque[str] = deque([messages.ready(conversation_id, OPUS_RATE)], maxlen=MAX_MESSAGES)
+        self._pacing: asyncio.TimerHandle | None = None
+        self._silence: asyncio.TimerHandle | None = None
+        self._tail = 0
+        self._sent_until = now
+        # In
+        self._controls = Controls(lambda code, text: self.send(ErrorMessage(code, text)), now)
+        self._packets = TokenBucket(*PACKETS, now)
+        self._reorder: Reorder[tuple[int, bytes]] = Reorder()
+        self._decoder = SpeechDecoder()
+        self._intake = Intake(OPUS_RATE, now)
+        self._next_timestamp: int | None = None
+        self._dropped_s = 0.0
+        self._backlog: asyncio.TimerHandle | None = None
+
+    @property
+    def traits(self) -> WireTraits:
+        """Positions are reported once the client has begun to: a client need not."""
+        return WireTraits(CHANNEL, reports_position=self._controls.reports_position)
+
+    async def run(self, call: CallInputs) -> str:
+        self._call = call
+        try:
+            return await asyncio.shield(self._over)
+        finally:
+            self._call = None
+            self._end("disconnected")
+
+    async def close(self) -> None:
+        """Close the connection after `run`, whatever ended it. Bounded; never raises."""
+        self._end("closed")
+        await self.peer.close()
+
+    def end_by_caller(self) -> None:
+        """The caller hung up by another way than the connection."""
+        self._end("hang_up")
+
+    # What the call asks of its wire
+
+    def send_audio(self, frame: bytes) -> None:
+        if self._closing:
+            return
+        if not self._pacer.add_audio(frame):
+            AUDIO_DROPPED.labels(channel=CHANNEL).inc(FRAME_S)
+        self._pump()
+
+    def clear(self) -> None:
+        if self._closing:
+            return
+        self._pacer.clear(self._loop.time())
+        self._send_text(messages.CLEAR)
+        self._pump()
+
+    def send(self, message: WireMessage) -> None:
+        if self._closing or isinstance(message, self._unwanted):
+            return
+        if self._pacer.is_full:
+            log.warning("the client takes no messages; it counts as gone")
+            self._end("disconnected")
+            return
+        self._pacer.add_text(messages.encode(message), mark=isinstance(message, MarkMessage))
+        self._pump()
+
+    async def drain(self, timeout_s: float) -> bool:
+        """True once all audio has left and, at the speed of speech and behind the far end's buffer, was played."""
+        deadline = self._loop.time() + timeout_s
+        while not self._over.done():
+            now = self._loop.time()
+            unplayed_s = self._pacer.plays_until + FAR_BUFFER_S - now
+            if not self._pacer.frames and unplayed_s <= 0:
+                return True
+            if now >= deadline:
+                return False
+            await asyncio.wait({self._over}, timeout=min(max(unplayed_s, FRAME_S), deadline - now))
+        return False
+
+    async def hang_up(self, reason: str) -> None:
+        deadline = self._loop.time() + HANG_UP_S
+        if not self._closing:
+            self._closing = True
+            self._pacer.add_text(messages.hang_up(reason), mark=True)
+            self._pump()
+        while self._pacer and not self._over.done() and (left_s := deadline - self._loop.time()) > 0:
+            await asyncio.wait({self._over}, timeout=min(FRAME_S, left_s))
+        await asyncio.wait({self._over}, timeout=max(0.0, min(LINGER_S, deadline - self._loop.time())))
+        self._end("closed")
+
+    # Out
+
+    def _pump(self) -> None:
+        """Send what may leave now, and come back when the rest may."""
+        now = self._loop.time()
+        while (item := self._pacer.take(now)) is not None:
+            if isinstance(item, PacedFrame):
+                self._speak(item)
+            else:
+                self._send_text(item.text)
+        if self._pacing is not None:
+            self._pacing.cancel()
+            self._pacing = None
+        wait_s = self._pacer.wait_s(now)
+        if wait_s is not None:
+            self._pacing = self._loop.call_later(wait_s, self._pump)
+
+    def _speak(self, frame: PacedFrame) -> None:
+        if frame.first:
+            self._encoder.restart()
+        self._transmit(self._encoder.encode(frame.pcm), frame.at_s, first=frame.first)
+        self._tail = TAIL_FRAMES
+        if self._silence is None:
+            self._silence = self._loop.call_later(2 * FRAME_S, self._be_silent)
+
+    def _transmit(self, packet: bytes, at_s: float, *, first: bool) -> None:
+        # Silence may reach a little into the time of the speech after it: timestamps never go back.
+        at_s = max(at_s, self._sent_until)
+        self._sent_until = at_s + FRAME_S
+        self.peer.line.send(packet, at_s, first=first)
+
+    def _be_silent(self) -> None:
+        """Where nothing more is said, let the far end play the last of it, then only keep the line alive."""
+        now = self._loop.time()
+        if self._pacer.plays_until > now or self._pacer.frames:
+            wait_s = max(self._pacer.plays_until - now, 0.0) + FRAME_S
+        else:
+            if not self._tail:
+                self._encoder.restart()
+            self._transmit(self._encoder.encode(SILENCE), now, first=not self._tail)
+            self._tail = max(0, self._tail - 1)
+            wait_s = FRAME_S if self._tail else KEEP_ALIVE_S
+        self._silence = self._loop.call_later(wait_s, self._be_silent)
+
+    def _send_text(self, text: str) -> None:
+        if not self.peer.has_channel:
+            self._early.append(text)
+        elif not self.peer.send_text(text):
+            log.warning("the client takes no messages; it counts as gone")
+            self._end("disconnected")
+
+    def _has_opened(self) -> None:
+        if not self._over.done() and self._silence is None:
+            self._be_silent()
+
+    def _has_channel(self) -> None:
+        while self._early:
+            self._send_text(self._early.popleft())
+
+    # In
+
+    def _has_message(self, text: str) -> None:
+        if self._call is None or self._over.done():
+            return
+        if reason := self._controls.act(text, self._call, self._loop.time()):
+            self._end(reason)
+
+    def _has_packet(self, sequence: int, timestamp: int, payload: bytes) -> None:
+        call = self._call
+        if call is None or self._over.done() or not self._packets.take(1, self._loop.time()):
+            return
+        for at, packet in self._reorder.push(sequence, (timestamp, payload)):
+            pcm = self._decoder.decode(packet)
+            if not pcm:
+                continue
+            self._hear(self._gap(at) + pcm, call)
+            self._next_timestamp = (at + len(pcm) // 2) & 0xFFFFFFFF
+
+    def _gap(self, timestamp: int) -> bytes:
+        """Silence in place of audio that was lost, so that the caller's clock goes on."""
+        if self._next_timestamp is None:
+            return b""
+        missing = (timestamp - self._next_timestamp) & 0xFFFFFFFF
+        return bytes(missing * 2) if missing <= MAX_GAP_S * OPUS_RATE else b""
+
+    def _hear(self, pcm: bytes, call: CallInputs) -> None:
+        now = self._loop.time()
+        if heard := self._intake.push(pcm, now):
+            call.hear(heard)
+        if self._intake.waiting:
+            self._hold_back(now)
+
+    def _hold_back(self, now: float) -> None:
+        """Audio came faster than real time: hand the rest over when its time has come."""
+        dropped_s = self._intake.dropped_s - self._dropped_s
+        if dropped_s:
+            AUDIO_DROPPED.labels(channel=CHANNEL).inc(dropped_s)
+            self._controls.complain("audio_too_fast", "Audio must come in real time; some of it was dropped.", now)
+            self._dropped_s += dropped_s
+        if self._backlog is None:
+            self._backlog = self._loop.call_later(self._intake.wait_s(now) or 0.0, self._catch_up)
+
+    def _catch_up(self) -> None:
+        self._backlog = None
+        if self._call is None:
+            return
+        if heard := self._intake.release(self._loop.time()):
+            self._call.hear(heard)
+        wait_s = self._intake.wait_s(self._loop.time())
+        if wait_s is not None:
+            self._backlog = self._loop.call_later(wait_s, self._catch_up)
+
+    def _end(self, reason: str) -> None:
+        """End the run, once; later reasons do not count."""
+        self._closing = True
+        for timer in (self._pacing, self._silence, self._backlog):
+            if timer is not None:
+                timer.cancel()
+        if not self._over.done():
+            self._over.set_result(reason)
