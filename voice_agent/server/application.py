@@ -43,6 +43,8 @@ class Service(Protocol):
 
     @property
     def tokens(self) -> CallTokens: ...
+
+    @property
     def channels(self) -> Channels:
         """The ways in, as configured."""
         ...

@@ -150,3 +150,17 @@ async def test_where_the_packages_are_missing_the_answer_names_the_extra(monkeyp
         response = await post(address, sdp="v=0\r\nm=audio 9 X 1\r\na=rtpmap:1 opus/48000/2\r\n", type="offer")
         assert (response.status_code, response.json()["code"]) == (501, "webrtc_missing")
         assert "voice-agent[webrtc]" in response.json()["message"]
+
+
+async def test_a_token_opens_its_own_call_and_ends_no_other(service: RecordingService, address: str) -> None:
+    token, grant = service.tokens.issue("their-own", {}, 60)
+    grant_less = await WebRtcCaller.dial(address)
+    with pytest.raises(Refusal) as refusal:
+        await WebRtcCaller.dial(address, key=token, conversation="another")
+    assert refusal.value.body["code"] == "bad_conversation"
+    caller = await WebRtcCaller.dial(address, key=token)
+    assert caller.conversation == "their-own"
+    assert (await caller.request("DELETE", f"/call/{grant_less.call_id}")).status_code == 404
+    assert (await caller.request("DELETE", f"/call/{caller.call_id}")).status_code == 204
+    await caller.close()
+    await grant_less.close()

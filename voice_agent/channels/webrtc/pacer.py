@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from voice_agent.audio.frames import FRAME_MS
 
 FRAME_S = FRAME_MS / 1000
-LEAD_S = 0.12
-"""Audio sent ahead of its time at most. A call paces its own; this holds for the fade of a cut sound, and for tests."""
+LEAD_S = 0.04
+"""Audio sent ahead of its time at most: all that a clear cannot take back, beside the browser's own buffer."""
 LATE_S = 0.1
 """A frame this late is still part of the speech before it; a later one begins anew, at its own time."""
 MAX_AUDIO_S = 2.0
