@@ -55,6 +55,8 @@ class Controls:
             case messages.Played(ms):
                 self.reports_position = True
                 call.played(ms)
+            case messages.Mute(muted):
+                call.mute(muted)
             case messages.CallerHangUp():
                 return "hang_up"
         return None

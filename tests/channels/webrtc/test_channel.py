@@ -58,8 +58,9 @@ async def test_what_is_said_before_the_data_channel_opens_is_not_lost(service: R
 
 
 async def test_typed_words_and_unusable_messages_are_told_apart(service: RecordingService, address: str) -> None:
-    caller = await WebRtcCaller.dial(address)
+    caller = await WebRtcCaller.dial(address, states=True)
     line = await service.calls.next_line()
+    assert line.wire.traits.follows_state
     caller.channel.send("hello")
     caller.channel.send(b"\x00\x01")
     await caller.say(type="sing")
@@ -153,7 +154,7 @@ async def test_where_the_packages_are_missing_the_answer_names_the_extra(monkeyp
 
 
 async def test_a_token_opens_its_own_call_and_ends_no_other(service: RecordingService, address: str) -> None:
-    token, grant = service.tokens.issue("their-own", {}, 60)
+    token, _ = service.tokens.issue("their-own", {}, 60)
     grant_less = await WebRtcCaller.dial(address)
     with pytest.raises(Refusal) as refusal:
         await WebRtcCaller.dial(address, key=token, conversation="another")

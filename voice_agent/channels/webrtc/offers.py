@@ -1,8 +1,8 @@
 """A browser's offer as it comes by HTTP, and the SDP text around it. Pure.
 
 The body of ``POST /offer`` is ``{"sdp": "…", "type": "offer"}`` and, where wanted, ``"conversation": "…"``,
-``"events": true``, ``"metrics": true``. Limits stand before the SDP parser: each media section may open sockets,
-each candidate is an address that connectivity checks are sent to.
+``"events": true``, ``"metrics": true``, ``"states": true``. Limits stand before the SDP parser: each media section
+may open sockets, each candidate is an address that connectivity checks are sent to.
 """
 
 from __future__ import annotations
@@ -43,6 +43,7 @@ class Offer:
     conversation_id: str
     events: bool
     metrics: bool
+    states: bool
 
 
 def read_offer(body: bytes, grant: Grant | None = None) -> Offer:
@@ -71,6 +72,7 @@ def read_offer(body: bytes, grant: Grant | None = None) -> Offer:
         conversation,
         _flag(given, "events"),
         _flag(given, "metrics"),
+        _flag(given, "states"),
     )
 
 

@@ -33,4 +33,11 @@ class Stack:
             public_address=options.public_address or None,
             gather_timeout_s=options.gather_timeout_s,
         )
-        return WebRtcWire(ice, self.cache, offer.conversation_id, events=offer.events, metrics=offer.metrics)
+        return WebRtcWire(
+            ice,
+            self.cache,
+            offer.conversation_id,
+            events=offer.events,
+            metrics=offer.metrics,
+            states=offer.states,
+        )

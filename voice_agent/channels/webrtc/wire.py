@@ -46,8 +46,8 @@ HANG_UP_S = 1.4
 """Limit on the agent's goodbye to a browser: audio that is still under way, and our message."""
 LINGER_S = 0.3
 """Time for the hang-up message and the last audio to arrive, where the browser does not close first."""
-FAR_BUFFER_S = 0.1
-"""What a browser holds back before it plays."""
+FAR_BUFFER_S = 0.15
+"""What a browser holds back before it plays: a page that closes at our hang-up has then heard the last of it."""
 TAIL_FRAMES = 8
 """Silence sent after speech, so that the far end's buffer lets the last of it go."""
 KEEP_ALIVE_S = 0.4
@@ -62,11 +62,19 @@ class WebRtcWire:
     """Implements `voice_agent.call.wire.Wire` on a `Peer`. Make it on the event loop."""
 
     def __init__(
-        self, ice: IceOptions, cache: PacketCache, conversation_id: str, *, events: bool = False, metrics: bool = False
+        self,
+        ice: IceOptions,
+        cache: PacketCache,
+        conversation_id: str,
+        *,
+        events: bool = False,
+        metrics: bool = False,
+        states: bool = False,
     ) -> None:
         self._loop = asyncio.get_running_loop()
         now = self._loop.time()
         self._unwanted = tuple(t for t, wanted in ((EventMessage, events), (MetricsMessage, metrics)) if not wanted)
+        self._follows_state = states
         self.peer = Peer(
             ice,
             on_packet=self._has_packet,
@@ -99,7 +107,7 @@ class WebRtcWire:
     @property
     def traits(self) -> WireTraits:
         """Positions are reported once the client has begun to: a client need not."""
-        return WireTraits(CHANNEL, reports_position=self._controls.reports_position)
+        return WireTraits(CHANNEL, self._controls.reports_position, self._follows_state)
 
     async def run(self, call: CallInputs) -> str:
         self._call = call
@@ -158,14 +166,13 @@ class WebRtcWire:
         return False
 
     async def hang_up(self, reason: str) -> None:
-        deadline = self._loop.time() + HANG_UP_S
-        if not self._closing:
+        if self._closing:
+            await asyncio.wait({self._over}, timeout=HANG_UP_S)
+        else:
             self._closing = True
-            self._pacer.add_text(messages.hang_up(reason), mark=True)
-            self._pump()
-        while self._pacer and not self._over.done() and (left_s := deadline - self._loop.time()) > 0:
-            await asyncio.wait({self._over}, timeout=min(FRAME_S, left_s))
-        await asyncio.wait({self._over}, timeout=max(0.0, min(LINGER_S, deadline - self._loop.time())))
+            await self.drain(HANG_UP_S - LINGER_S)
+            self._send_text(messages.hang_up(reason))
+            await asyncio.wait({self._over}, timeout=LINGER_S)
         self._end("closed")
 
     # Out
