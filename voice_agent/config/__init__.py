@@ -15,7 +15,7 @@ from voice_agent.config.agent import (
 from voice_agent.config.channels import ChannelOptions, Channels, IceServer, TextChannelOptions, WebRtcOptions
 from voice_agent.config.integrations import Integrations
 from voice_agent.config.keeping import InspectorOptions, RecordingOptions, StoreOptions
-from voice_agent.config.llm import LlmOptions
+from voice_agent.config.llm import LlmOptions, ToolCalls
 from voice_agent.config.options import Milliseconds, Options, Seconds
 from voice_agent.config.server import ServerOptions
 from voice_agent.config.speech import CacheOptions, PoolOptions, SpeechOptions, SttOptions, TtsOptions, VadOptions
@@ -45,6 +45,7 @@ __all__ = [
     "SttOptions",
     "StyleOptions",
     "TextChannelOptions",
+    "ToolCalls",
     "TtsOptions",
     "TurnTaking",
     "VadOptions",

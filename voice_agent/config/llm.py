@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from pydantic import Field
 
 from voice_agent.config.options import Options, Seconds
+
+ToolCalls = Literal["auto", "native", "tagged", "none"]
 
 
 class LlmOptions(Options):
@@ -26,6 +30,9 @@ class LlmOptions(Options):
     """Silence after which a model call that has said nothing yet is given up."""
     between_tokens_timeout_s: Seconds = 5
     """Silence after which a model call that has begun to answer is given up."""
+    tool_calls: ToolCalls = "auto"
+    """How the model is given tools: ``native`` by its provider's interface, ``tagged`` as text for models that have
+    none, ``none`` not at all; ``auto`` finds out."""
     retries: int = Field(1, ge=0, le=5)
     """Retries per model, only before the first token."""
     fallbacks: tuple[LlmOptions, ...] = ()

@@ -9,12 +9,17 @@ import re
 from collections.abc import Callable
 from datetime import date
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from voice_agent.config import LlmOptions
 from voice_agent.diagnostics import RemediableError, did_you_mean, missing_package
 from voice_agent.llm.deadlines import DeadlinedModel
 from voice_agent.llm.fallback import Candidate, FallbackModel
 from voice_agent.llm.protocol import LanguageModel
+from voice_agent.llm.tool_binding import ToolBinding
+
+if TYPE_CHECKING:
+    from voice_agent.llm.litellm_model import LiteLlmModel
 
 # The variables that providers' own documentation names for their keys. A provider that is not
 # listed here is either keyless or has more than one variable; litellm then reads them itself.
@@ -50,10 +55,17 @@ def build_model(options: LlmOptions, *, today: Callable[[], date] = date.today) 
 
 
 def _build_one(options: LlmOptions, today: Callable[[], date]) -> LanguageModel:
-    model = _embedded(options, today) if options.provider == "embedded" else _remote(options)
-    return DeadlinedModel(
-        model, first_token_s=options.first_token_timeout_s, between_tokens_s=options.between_tokens_timeout_s
-    )
+    limits = options.first_token_timeout_s, options.between_tokens_timeout_s
+    if options.provider == "embedded":
+        # It reads what it may do from the request's scope and has calls of its own.
+        return _deadlined(_embedded(options, today), *limits)
+    remote = _remote(options)
+    # Deadlines stand below: a model that thinks unheard is not a silent one.
+    return ToolBinding(_deadlined(remote, *limits), options.tool_calls, remote)
+
+
+def _deadlined(model: LanguageModel, first_token_s: float, between_tokens_s: float) -> LanguageModel:
+    return DeadlinedModel(model, first_token_s=first_token_s, between_tokens_s=between_tokens_s)
 
 
 def _embedded(options: LlmOptions, today: Callable[[], date]) -> LanguageModel:
@@ -68,7 +80,7 @@ def _embedded(options: LlmOptions, today: Callable[[], date]) -> LanguageModel:
     return EmbeddedModel(today=today)
 
 
-def _remote(options: LlmOptions) -> LanguageModel:
+def _remote(options: LlmOptions) -> LiteLlmModel:
     _require("litellm", "litellm")
     providers = _known_providers()
     if providers and options.provider not in providers:

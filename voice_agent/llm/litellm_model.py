@@ -32,6 +32,8 @@ CLOSE_TIMEOUT_S = 0.2
 CONNECT_TIMEOUT_S = 5.0
 MAX_CONNECTIONS = 200
 QUEUED_EVENTS = 64
+_REFUSING_STATUS = (400, 404, 422, 500, 501)
+"""500 too: llama.cpp answers so when it was started without templates for tools."""
 NO_KEY = "no-key-needed"
 _CONFIGURATION_ERRORS = ("AuthenticationError", "NotFoundError", "BadRequestError", "PermissionDeniedError")
 
@@ -103,6 +105,18 @@ class LiteLlmModel:
         if client is not None:
             await close_within(client.close(), CLOSE_TIMEOUT_S, "llm_client_close")
 
+    async def takes_tools(self) -> bool | None:
+        """Return False if litellm knows that the model has no tool calls; it would leave the tools out silently."""
+        if self._litellm is None:
+            await self.warm_up()
+        try:
+            known = self._litellm.get_supported_openai_params(
+                model=self._options.model, custom_llm_provider=self._options.provider
+            )
+        except Exception:  # noqa: BLE001 - a look-up must not stand in the way of a call
+            return None
+        return None if known is None or "tools" in known else False
+
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
         """See `LanguageModel.stream`."""
         if self._litellm is None:
@@ -145,7 +159,8 @@ class LiteLlmModel:
 
     def _model_error(self, error: Exception) -> ModelError:
         kind = "configuration" if type(error).__name__ in _CONFIGURATION_ERRORS else "provider"
-        failure = ModelError(f"{self.name}: {unreachable(error, self._options.base_url) or _answered(error)}", kind)
+        said = unreachable(error, self._options.base_url) or _answered(error)
+        failure = ModelError(f"{self.name}: {said}", kind, refuses_tools=_refuses_tools(error))
         failure.__cause__ = error
         return failure
 
@@ -188,6 +203,12 @@ class LiteLlmModel:
             max_retries=0,
             http_client=httpx.AsyncClient(transport=transport, timeout=timeout),
         )
+
+
+def _refuses_tools(error: Exception) -> bool:
+    """Providers have no common error for this: a status that is about the request, and a text that names tools."""
+    status = getattr(error, "status_code", None)
+    return status in _REFUSING_STATUS and "tool" in str(error).casefold()
 
 
 def _answered(error: Exception) -> str:

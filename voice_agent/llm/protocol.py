@@ -133,11 +133,12 @@ class ModelError(Exception):
 
     Attributes:
         kind: ``timeout_first_token``, ``timeout_between_tokens``, ``provider``, ``configuration``.
+        refuses_tools: The provider seems to turn the request away because there are tools in it.
     """
 
-    def __init__(self, message: str, kind: str = "provider") -> None:
+    def __init__(self, message: str, kind: str = "provider", *, refuses_tools: bool = False) -> None:
         super().__init__(message)
-        self.kind = kind
+        self.kind, self.refuses_tools = kind, refuses_tools
 
 
 class LanguageModel(Protocol):
