@@ -96,11 +96,11 @@ async def test_without_tools_a_tagged_model_is_asked_for_its_answer_alone() -> N
     assert "No tool can be used now." in inner.requests[0].messages[0].content
 
 
-async def test_a_request_that_has_nothing_of_tools_in_it_is_passed_on_as_it_is() -> None:
-    inner = ScriptedModel(["Reworded <b>line</b>."])
-    request = ModelRequest(ASKED)
-    assert await ask(ToolBinding(inner, "tagged"), request) == ("Reworded <b>line</b>.", [])
-    assert inner.requests == [request]
+async def test_a_request_that_has_nothing_of_tools_in_it_is_passed_on_as_it_is_and_no_tag_is_heard() -> None:
+    inner = ScriptedModel(["Reworded line.", "<action>", "<answer>Reworded line.</answer>"])
+    request, model = ModelRequest(ASKED), ToolBinding(inner, "tagged")
+    assert [(await ask(model, request))[0] for _ in range(3)] == ["Reworded line.", "", "Reworded line."]
+    assert inner.requests == [request] * 3
 
 
 async def test_a_model_with_calls_of_its_own_is_left_alone() -> None:

@@ -60,6 +60,10 @@ _FILES = _entries(
 _SETTINGS = _entries(
     ("config.agent.missing_persona", "`agent.persona` is missing in agent.yml.", "Say in a sentence who the agent is."),
     ("~agent.id", "`agent.id` was missing; one has been made.", "Keep it under version control."),
+    ("agent.unknown_workflow", "`workflow` in agent.yml names none that there is.",
+     "Name `mantle`, `react` or a plugin's."),
+    ("skill.unknown_workflow", "`workflow` in a skill names none that there is.",
+     "Name `mantle`, `react` or a plugin's."),
     ("agent.unknown_skill", "`conversation.before_end` names a skill that does not exist.", "Name a skill."),
     ("config.rule_is_mapping", "A rule contains `: ` and is therefore read as a mapping.",
      "Put the whole rule in quotes."),

@@ -136,6 +136,7 @@ def skill_schema() -> Schema:
             "import_tools": _about("Shared tools, and mcp/<server>:<tool>.", _list_of(_TEXT)),
             "tool_constraints": _list_of(_map_of(_constraint(), ".")),
             "utter": _about("Responses that are said by themselves.", _list_of(_map_of(trigger, "^utter_"))),
+            "workflow": _about("How the model is led while the skill is active: mantle, react or a plugin's.", _TEXT),
             "routing": _object({"engine_managed": managed}),
         },
         required=("name", "description"),

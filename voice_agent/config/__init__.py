@@ -9,6 +9,7 @@ from voice_agent.config.agent import (
     AgentIdentity,
     ConversationOptions,
     PromptOptions,
+    ReactOptions,
     SessionOptions,
     StyleOptions,
 )
@@ -36,6 +37,7 @@ __all__ = [
     "Options",
     "PoolOptions",
     "PromptOptions",
+    "ReactOptions",
     "RecordingOptions",
     "Seconds",
     "ServerOptions",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -66,6 +66,20 @@ class PromptOptions(Options):
     """Tool calls and results of this turn; the oldest results are shortened first."""
 
 
+class ReactOptions(Options):
+    """The ``react:`` section of ``agent.yml``, for turns led by the workflow ``react``."""
+
+    system_prompt: str = "You are a careful agent: you look things up before you state them, and answer briefly."
+    """What the model is told about its task, beside persona and rules."""
+    max_iterations: int = Field(5, ge=1, le=100)
+    """Model calls within one turn."""
+    max_procedures_calls: int = Field(10, ge=1, le=1000)
+    """Tools the model may have run within one turn."""
+    at_limit: Literal["finalize", "last_text", "fixed_message"] = "finalize"
+    """How a turn at a limit ends: ``finalize`` asks once more, without tools; ``last_text`` leaves it at what was
+    said; ``fixed_message``, and the others where they have nothing, says ``utter_limit_reached``."""
+
+
 class ConversationOptions(Options):
     """The ``conversation:`` section of ``agent.yml``."""
 
@@ -97,4 +111,8 @@ class AgentFile(Options):
     cancellation_grace: Seconds = 1.0
     """Seconds a cancelled tool is awaited before it is abandoned."""
     max_model_iterations: int = Field(10, ge=1, le=100)
-    """Model calls within one turn."""
+    """Model calls within one turn of the workflow ``mantle``."""
+    workflow: str = "mantle"
+    """How the model is led: ``mantle``, ``react`` or one of a plugin. A skill may name its own."""
+    react: ReactOptions = ReactOptions()
+    """The workflow ``react``."""

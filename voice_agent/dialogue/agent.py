@@ -22,6 +22,7 @@ from voice_agent.dialogue.loader import load_project
 from voice_agent.dialogue.project import SESSION_START, Project
 from voice_agent.dialogue.seeds import read_metadata
 from voice_agent.dialogue.speaking import can_rephrase
+from voice_agent.dialogue.workflows.catalogue import WorkflowCatalogue, WorkflowChoice
 from voice_agent.llm.factory import build_model
 from voice_agent.llm.protocol import LanguageModel, ModelError
 from voice_agent.store.memory import MemoryStore
@@ -38,13 +39,20 @@ class Agent:
     """One project, ready for conversations. Use `Agent.load`."""
 
     def __init__(
-        self, config: ProjectConfig, project: Project, model: LanguageModel, store: ConversationStore, clock: Clock
+        self,
+        config: ProjectConfig,
+        project: Project,
+        model: LanguageModel,
+        store: ConversationStore,
+        clock: Clock,
+        catalogue: WorkflowCatalogue,
     ) -> None:
         self.config, self.project = config, project
         self.problems: tuple[Problem, ...] = config.problems
         self._store = store
         self._rephraser, self._owns_rephraser = self._choose_rephraser(model)
-        self._assembly = Assembly(config.agent, project, model, self._rephraser, store, clock)
+        self.workflows = WorkflowChoice(catalogue)
+        self._assembly = Assembly(config.agent, project, model, self._rephraser, store, clock, self.workflows)
         self._live: weakref.WeakValueDictionary[str, LiveConversation] = weakref.WeakValueDictionary()
         self._owns_store = False
 
@@ -71,7 +79,8 @@ class Agent:
             ProjectError: With every problem found, if any is an error.
         """
         project, problems = load_project(config.root)
-        found = (*config.problems, *problems, *check_agent(config, project))
+        catalogue = WorkflowCatalogue(config.agent)
+        found = (*config.problems, *problems, *check_agent(config, project, catalogue.workflows))
         if any(problem.severity is Severity.ERROR for problem in found):
             raise ProjectError(found)
         if not config.agent.agent.id:
@@ -81,7 +90,7 @@ class Agent:
             found = (*found, problem)
         project = project if adapt is None else adapt(project)
         kept = MemoryStore() if store is None else store(config) if callable(store) else store
-        agent = cls(config, project, model, kept, clock)
+        agent = cls(config, project, model, kept, clock, catalogue)
         agent.problems = found
         agent._owns_store = store is None
         return agent

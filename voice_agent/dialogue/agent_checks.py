@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from pathlib import Path
+
 from voice_agent.config import LlmOptions
 from voice_agent.config_files import ProjectConfig
 from voice_agent.diagnostics import Problem, Severity, did_you_mean
@@ -9,9 +12,35 @@ from voice_agent.dialogue.hooks import Point
 from voice_agent.dialogue.project import Project
 
 
-def check_agent(config: ProjectConfig, project: Project) -> tuple[Problem, ...]:
-    """Return what is wrong or worth knowing about ``project`` as ``config`` runs it."""
-    return (*_before_end(config, project), *_rephrase(config, project), *_hooks(project))
+def check_agent(config: ProjectConfig, project: Project, workflows: Iterable[str]) -> tuple[Problem, ...]:
+    """Return what is wrong or worth knowing about ``project`` as ``config`` runs it.
+
+    Args:
+        workflows: The names that ``workflow:`` may say.
+    """
+    return (
+        *_before_end(config, project),
+        *_rephrase(config, project),
+        *_hooks(project),
+        *_workflows(config, project, tuple(workflows)),
+    )
+
+
+def _workflows(config: ProjectConfig, project: Project, known: tuple[str, ...]) -> list[Problem]:
+    named = [(config.agent.workflow, config.root / "agent.yml", "agent")]
+    named += [(skill.workflow, skill.path, "skill") for skill in project.skills.values() if skill.workflow is not None]
+    found = []
+    for name, path, kind in named:
+        if name not in known:
+            remedy = did_you_mean(name, known) or f"Known workflows: {', '.join(known)}."
+            line = _line_of(path, "workflow:")
+            found.append(Problem(f"{kind}.unknown_workflow", f"There is no workflow {name!r}.", remedy, path, line))
+    return found
+
+
+def _line_of(path: Path, beginning: str) -> int | None:
+    lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+    return next((number for number, line in enumerate(lines, 1) if line.startswith(beginning)), None)
 
 
 def _before_end(config: ProjectConfig, project: Project) -> list[Problem]:

@@ -21,6 +21,7 @@ from voice_agent.dialogue.prompt import PromptBuilder
 from voice_agent.dialogue.sessions import Sessions
 from voice_agent.dialogue.speaking import REJECTED, Speaker
 from voice_agent.dialogue.state import DialogueState
+from voice_agent.dialogue.workflows.catalogue import WorkflowChoice
 from voice_agent.llm.protocol import LanguageModel
 from voice_agent.store.protocol import ConversationStore
 
@@ -33,6 +34,7 @@ class Assembly:
 
     Args:
         rephraser: The model that rewords responses; None to say everything as written.
+        choice: How the model is led.
     """
 
     def __init__(
@@ -43,9 +45,10 @@ class Assembly:
         rephraser: LanguageModel | None,
         store: ConversationStore,
         clock: Clock,
+        choice: WorkflowChoice,
     ) -> None:
         self._agent, self._project, self._model, self._rephraser = agent, project, model, rephraser
-        self._store, self._clock = store, clock
+        self._store, self._clock, self._choice = store, clock, choice
         self._prompts = PromptBuilder(agent, project)
 
     def conversation(
@@ -63,7 +66,9 @@ class Assembly:
 
         core = self._core(events, Memory(self._project.schema, written), channel)
         sessions = Sessions(core, metadata, resume_window_s)
-        loop = RuntimeLoop(core, self._model, self._prompts, lambda: f"{self._clock():%A, %d %B %Y, %H:%M}")
+        loop = RuntimeLoop(
+            core, self._model, self._prompts, lambda: f"{self._clock():%A, %d %B %Y, %H:%M}", self._choice
+        )
         return LiveConversation(core, loop, sessions, self._store, self._clock)
 
     def _core(self, events: EventLog, memory: Memory, channel: str) -> Core:

@@ -72,23 +72,34 @@ class CallRunner:
         try:
             if call.name in reply.withheld:
                 raise Refused(f"{call.name} cannot be used now.")
-            arguments = _arguments(call)
+            arguments = _arguments(call, offer)
             if call.name in ft.FRAMEWORK_TOOLS:
                 if call.name not in offer.names:
                     raise Refused(f"{call.name} cannot be used now.")
+                if call.name == ft.SEARCH_KNOWLEDGE:
+                    self._spend(turn)
+                    turn.procedures += 1
                 return _Result.of(await self._framework.run(turn, offer, call.name, arguments, reply))
-            return await self._project_tool(turn, call, arguments)
+            return await self._project_tool(turn, offer, call, arguments)
         except Refused as fault:
             turn.answer_due = True
             return _Result(_error(str(fault)))
 
-    async def _project_tool(self, turn: Turn, call: ToolCall, arguments: dict[str, Any]) -> _Result:
+    @staticmethod
+    def _spend(turn: Turn) -> None:
+        if not turn.may_run_tools:
+            turn.refused_procedures += 1
+            raise Refused("Not executed: this turn has used all of its tool calls. Answer with what you have.")
+
+    async def _project_tool(self, turn: Turn, offer: Offer, call: ToolCall, arguments: dict[str, Any]) -> _Result:
         # Asked again, not taken from the offer: an earlier call of the batch may have shut the gate.
         tools = open_tools(self._core.state)
         frame = self._core.state.top
         if frame is None or call.name not in tools:
-            raise Refused(f"There is no tool {call.name!r} here. Available: {', '.join(sorted(tools)) or 'none'}.")
+            names = sorted({*tools, *offer.names} - {ft.LISTEN})
+            raise Refused(f"There is no tool {call.name!r} here. Available: {', '.join(names) or 'none'}.")
         tool = tools[call.name]
+        self._spend(turn)
         if frame.skill.constraint(call.name).confirmation is not None:
             self._steps.ask_to_confirm(turn, frame.skill, call.name, arguments, step=None)
             return _Result(_error("Held: the caller was asked to confirm. Not executed yet."), After.WAIT)
@@ -116,15 +127,18 @@ def _canonical(call: ToolCall) -> ToolCall:
     return ToolCall(call.id, ft.ALIASES.get(call.name, call.name), call.arguments)
 
 
-def _arguments(call: ToolCall) -> dict[str, Any]:
+def _arguments(call: ToolCall, offer: Offer) -> dict[str, Any]:
+    spec = next((spec for spec in offer.specs if spec.name == call.name), None)
+    properties = spec.parameters.get("properties") if spec is not None else None
+    shape = f"a JSON object with {', '.join(properties)}" if properties else "a JSON object"
     try:
         value = json.loads(call.arguments or "{}")
     except (ValueError, RecursionError) as fault:
-        raise Refused(f"The arguments of {call.name} are not valid JSON. Send a JSON object.") from fault
+        raise Refused(f"The arguments of {call.name} are not valid JSON. Send {shape}.") from fault
     if value is None:
         return {}
     if not isinstance(value, dict):
-        raise Refused(f"The arguments of {call.name} must be a JSON object.")
+        raise Refused(f"The arguments of {call.name} must be {shape}.")
     return value
 
 

@@ -262,11 +262,13 @@ class LiveConversation:
             if fault.reason is CancelReason.SUPERSEDED:
                 self._core.events.append("turn_superseded", {"turn_id": turn_id})
         finally:
-            finished_as = {"turn_id": turn_id, "status": status.value}
-            self._core.events.append("turn_finished", {**finished_as, "at": places(state)})
+            finished_as = {"turn_id": turn_id, "status": status.value, "at": places(state)}
+            if turn.limit_hit is not None:
+                finished_as["limit_hit"] = turn.limit_hit
+            self._core.events.append("turn_finished", finished_as)
             finished = TurnFinishedPayload(turn_id, turn.number, status.value, turn.error)
             hooks.observe(Point.TURN_FINISHED, finished)
-        return TurnResult(turn_id, status, turn.error, turn.model_calls, turn.marks)
+        return TurnResult(turn_id, status, turn.error, turn.model_calls, turn.marks, turn.limit_hit)
 
     def _record_user(self, user: UserInput, turn_id: str) -> None:
         self._core.events.turn_id = turn_id

@@ -18,7 +18,12 @@ HIDDEN_TOOLS = frozenset(("listen", "hangup"))
 
 
 def history(
-    events: Sequence[Mapping[str, Any]], session_id: str, *, before_turn: str, max_tokens: int = 1_000_000
+    events: Sequence[Mapping[str, Any]],
+    session_id: str,
+    *,
+    before_turn: str,
+    max_tokens: int = 1_000_000,
+    carried: tuple[str, Sequence[Message]] | None = None,
 ) -> tuple[list[Message], bool]:
     """Return the messages of this session before turn ``before_turn``, oldest first, and whether any were left out.
 
@@ -26,7 +31,12 @@ def history(
 
     Only what was heard of a reply is in it. A call and its result always come together. A turn
     that was superseded before anything of it was heard is left out: its words came again.
+
+    Args:
+        carried: Messages that stand for the tools of one turn, as (its id, the messages).
     """
+    kept_turn, kept_messages = carried if carried is not None else ("", ())
+    kept_tools = {message.name for message in kept_messages if message.role == "tool"}
     records = [(event, *payload_of(event)) for event in events if event.get("session_id", session_id) == session_id]
     superseded = {payload.get("turn_id") for _, kind, payload in records if kind == "turn_superseded"}
     # What the engine prepares by itself ends up in memory; the model has not asked for it.
@@ -40,6 +50,10 @@ def history(
             continue
         elif kind == "user" and turn_id not in superseded:
             groups.append([Message("user", cut(str(payload.get("text", "")), MAX_USER_CHARS))])
+            if carried is not None and turn_id == kept_turn:
+                groups.append(list(kept_messages))
+        elif kind == "tool_executed" and turn_id == kept_turn and payload.get("tool") in kept_tools:
+            continue
         elif kind == "tool_executed" and payload.get("tool") not in HIDDEN_TOOLS:
             groups.append(_tool_pair(event, payload))
     kept: list[Message] = []

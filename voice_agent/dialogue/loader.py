@@ -176,6 +176,7 @@ class ProjectLoader:
             menu=not managed,
             lifecycle=lifecycle,
             knowledge=WordIndex(passages) if passages else None,
+            workflow=file.workflow,
         )
 
     def _imported(self, file: SkillFile, shared: Mapping[str, Tool], local: Mapping[str, Tool]) -> dict[str, Tool]:

@@ -67,6 +67,7 @@ class Skill:
         path: Its skill.md.
         criteria: What must be true, in words the model judges by, before it may call the skill complete.
         knowledge: Search over its own references, if it has any.
+        workflow: How the model is led while it is active; None for the agent's own way.
     """
 
     id: str
@@ -86,6 +87,7 @@ class Skill:
     menu: bool = True
     lifecycle: bool = False
     knowledge: KnowledgeIndex | None = None
+    workflow: str | None = None
 
     @property
     def entry(self) -> Block | None:

@@ -62,6 +62,7 @@ class PromptBuilder:
         voice: bool,
         now: str,
         fill: bool,
+        added: Sequence[Section] = (),
     ) -> Prompt:
         """Return the prompt of one model call.
 
@@ -69,19 +70,23 @@ class PromptBuilder:
             voice: The caller hears the reply.
             now: Date and time as the model should read them.
             fill: The narrow call after a skill was started.
+            added: Sections of the workflow. They stand behind the stable ones, so that the prefix stays the same.
         """
         limits = self._agent.prompts
-        earlier, left_out = history(events, state.session.id, before_turn=turn.id, max_tokens=limits.history_tokens)
+        earlier, left_out = history(
+            events, state.session.id, before_turn=turn.id, max_tokens=limits.history_tokens, carried=turn.carried
+        )
         messages = [*earlier, *shorten(turn.prepared[-MAX_PREPARED:], limits.turn_tokens)]
-        if isinstance(state.question, PendingCall) and state.question.asked < turn.number:
-            messages += _held(state.question)
+        question = state.question
+        if isinstance(question, PendingCall) and question.asked < turn.number and turn.carried is None:
+            messages += _held(question)
         if turn.utterance:
             messages.append(Message("user", turn.utterance))
         elif not any(message.role == "user" for message in messages):
             # Providers refuse a prompt in which nobody has spoken yet.
             messages.append(Message("user", NOBODY_SPOKE))
         messages += shorten(turn.scratch, limits.turn_tokens)
-        sections = [*self._stable[voice]]
+        sections = [*self._stable[voice], *added]
         if self._acknowledges(voice, turn, offer, fill):
             sections.append(lines("acknowledgement", "Before a tool", _ACKNOWLEDGEMENT))
         sections += self._changing(state, turn, offer, now, fill)

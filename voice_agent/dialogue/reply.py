@@ -107,6 +107,8 @@ class TurnResult:
     model_calls: int = 0
     marks: dict[str, float] = field(default_factory=dict)
     """Loop-time instants for the timeline: ``model_request``, ``first_token``."""
+    limit_hit: str | None = None
+    """The limit of its workflow that the turn has reached: ``iterations``, ``procedures`` or ``repeats``."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,6 +26,7 @@ _KEYS = (
     "tool_constraints",
     "utter",
     "routing",
+    "workflow",
 )
 _FENCE = re.compile(r"^:::\s*ordered_block\b(.*)$")
 
@@ -47,6 +48,7 @@ class SkillFile:
     triggers: list[tuple[Trigger, int]] = field(default_factory=list)
     engine_managed: bool | None = None
     engine_managed_line: int | None = None
+    workflow: str | None = None
     prose: tuple[Paragraph, ...] = ()
     blocks: dict[str, Block] = field(default_factory=dict)
 
@@ -94,6 +96,8 @@ def _front_matter(skill: SkillFile, top: LocatedMap, names: Names) -> None:
             trigger = _trigger(response, reader.mapping(value, f"`{response}`", line), names, line)
             if trigger is not None:
                 skill.triggers.append((trigger, line))
+    if "workflow" in top:
+        skill.workflow = reader.text(top, "workflow", "`workflow`") or None
     routing = reader.mapping(top.get("routing"), "`routing`")
     reader.unknown(routing, ["engine_managed"], "`routing`", strict=True)
     if "engine_managed" in routing:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from typing import Any
 
 from voice_agent.dialogue.memory import Memory
 from voice_agent.dialogue.project import Project, Skill
 from voice_agent.dialogue.stepper import Cursor, Mark
+from voice_agent.llm.protocol import Message, ToolCall
 
 MAX_DEPTH = 10
 """Skills on the stack, and blocks within one skill."""
@@ -50,6 +51,8 @@ class PendingCall:
     Attributes:
         step: The step that wants it; None when the model asked for it.
         asked: Number of the turn in which the caller was asked.
+        turn_id: Id of that turn, with ``scratch``.
+        scratch: What led to the call and is still to be known once it may run.
     """
 
     tool: str
@@ -57,6 +60,8 @@ class PendingCall:
     skill: str
     asked: int
     step: str | None = None
+    turn_id: str = ""
+    scratch: tuple[Message, ...] = ()
 
 
 @dataclass(slots=True)
@@ -196,6 +201,8 @@ def _question(question: Question | None) -> dict[str, Any] | None:
             "skill": question.skill,
             "asked": question.asked,
             "step": question.step,
+            "turn_id": question.turn_id,
+            "scratch": [asdict(message) for message in question.scratch],
         }
     return None if question is None else {"resume": question.skill, "asked": question.asked}
 
@@ -227,10 +234,16 @@ def restore(state: DialogueState, data: Mapping[str, Any], project: Project) -> 
         gap = False
     question = data["question"]
     if question is not None and "tool" in question and state.frame_of(question["skill"]) is not None:
-        state.question = PendingCall(**question)
+        kept = tuple(map(_message, question.get("scratch", ())))
+        state.question = PendingCall(**{**question, "scratch": kept})
     elif question is not None and "resume" in question and state.top and state.top.skill.id == question["resume"]:
         state.question = ResumeOffer(question["resume"], question["asked"])
     return lost
+
+
+def _message(data: Mapping[str, Any]) -> Message:
+    calls = tuple(ToolCall(**call) for call in data["tool_calls"])
+    return Message(data["role"], data["content"], calls, data["tool_call_id"], data["name"])
 
 
 def _cursors(skill: Skill, items: list[Mapping[str, Any]]) -> list[Cursor] | None:

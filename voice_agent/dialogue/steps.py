@@ -267,6 +267,8 @@ class StepRunner:
         # What was said before is heard while the tool works.
         await self._core.speaker.flush(turn)
         name = step or tool.name
+        if step is None:
+            turn.procedures += 1
         if step is not None and frame.cursor is not None:
             # From here on what an earlier run came to is no longer certain.
             frame.cursor.again.pop(step, None)

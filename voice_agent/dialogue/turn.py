@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from voice_agent.dialogue.cancellation import CancelToken
+from voice_agent.dialogue.events import EventLog
 from voice_agent.dialogue.reply import HangUp, InputKind, ReplySink, Say, UserInput
 from voice_agent.dialogue.responses import Wording
 from voice_agent.dialogue.stepper import Budget
@@ -137,6 +138,11 @@ class Turn:
         prepared: Tools that steps of this turn have run, as messages; they stand before the caller's words.
         scratch: Messages of this turn for the prompt, after the caller's words.
         correction: What a hook had against the model's last reply.
+        procedure_limit: Tools the model may still be given the run of in this turn; None for any number.
+        procedures: Tools that the model has had run.
+        refused_procedures: Calls beyond that limit, which were not made.
+        limit_hit: Which limit of its workflow the turn has reached.
+        carried: What led to a held call, as (turn in which it was held, its messages).
         error: Why the turn failed, for the operator.
     """
 
@@ -157,6 +163,11 @@ class Turn:
     empty_replies: int = 0
     retries: int = 0
     correction: str = ""
+    procedure_limit: int | None = None
+    procedures: int = 0
+    refused_procedures: int = 0
+    limit_hit: str | None = None
+    carried: tuple[str, tuple[Message, ...]] | None = None
     marks: dict[str, float] = field(default_factory=dict)
     error: str | None = None
     _calls: Counter[tuple[str, str]] = field(default_factory=Counter)
@@ -179,6 +190,16 @@ class Turn:
         call = ToolCall(f"call_s{len(self.prepared)}", name, arguments)
         self.prepared.append(Message("assistant", tool_calls=(call,)))
         self.prepared.append(Message("tool", cut(result), tool_call_id=call.id, name=name))
+
+    @property
+    def may_run_tools(self) -> bool:
+        """The workflow's limit on tools is not reached."""
+        return self.procedure_limit is None or self.procedures < self.procedure_limit
+
+    def note_limit(self, limit: str, events: EventLog) -> None:
+        """Record that a limit was reached, for whoever looks at why the turn ended as it did."""
+        self.limit_hit = limit
+        events.append("limit_hit", {"limit": limit, "model_calls": self.model_calls, "tools": self.procedures})
 
     def is_repeat(self, name: str, arguments: str) -> bool:
         """Count a tool call; True when the same one has now been made too often."""

@@ -146,11 +146,6 @@ class ToolBinding:
 
     async def _tagged(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
         written = tagged_request(request)
-        if written is request:
-            async with aclosing(self._model.stream(request)) as events:
-                async for event in events:
-                    yield event
-            return
         reader, size, finished = TaggedReader(), 0, Finished("stop")
         async with aclosing(self._model.stream(written)) as events:
             async for event in events:
