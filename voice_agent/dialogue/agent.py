@@ -11,7 +11,7 @@ from typing import Any
 from voice_agent.config import TurnTaking
 from voice_agent.config_files import ProjectConfig
 from voice_agent.diagnostics import Problem, ProjectError, RemediableError, Severity
-from voice_agent.dialogue.agent_checks import check_agent
+from voice_agent.dialogue.agent_checks import catalogue_of, check_agent
 from voice_agent.dialogue.agent_id import keep_id
 from voice_agent.dialogue.assembly import READ_CHANNELS as READ_CHANNELS
 from voice_agent.dialogue.assembly import Assembly
@@ -22,7 +22,7 @@ from voice_agent.dialogue.loader import load_project
 from voice_agent.dialogue.project import SESSION_START, Project
 from voice_agent.dialogue.seeds import read_metadata
 from voice_agent.dialogue.speaking import can_rephrase
-from voice_agent.dialogue.workflows.catalogue import WorkflowCatalogue, WorkflowChoice
+from voice_agent.dialogue.workflows.catalogue import WorkflowChoice
 from voice_agent.llm.factory import build_model
 from voice_agent.llm.protocol import LanguageModel, ModelError
 from voice_agent.store.memory import MemoryStore
@@ -45,13 +45,12 @@ class Agent:
         model: LanguageModel,
         store: ConversationStore,
         clock: Clock,
-        catalogue: WorkflowCatalogue,
     ) -> None:
         self.config, self.project = config, project
         self.problems: tuple[Problem, ...] = config.problems
         self._store = store
         self._rephraser, self._owns_rephraser = self._choose_rephraser(model)
-        self.workflows = WorkflowChoice(catalogue)
+        self.workflows = WorkflowChoice(catalogue_of(config, project))
         self._assembly = Assembly(config.agent, project, model, self._rephraser, store, clock, self.workflows)
         self._live: weakref.WeakValueDictionary[str, LiveConversation] = weakref.WeakValueDictionary()
         self._owns_store = False
@@ -79,8 +78,7 @@ class Agent:
             ProjectError: With every problem found, if any is an error.
         """
         project, problems = load_project(config.root)
-        catalogue = WorkflowCatalogue(config.agent)
-        found = (*config.problems, *problems, *check_agent(config, project, catalogue.workflows))
+        found = (*config.problems, *problems, *check_agent(config, project))
         if any(problem.severity is Severity.ERROR for problem in found):
             raise ProjectError(found)
         if not config.agent.agent.id:
@@ -90,7 +88,7 @@ class Agent:
             found = (*found, problem)
         project = project if adapt is None else adapt(project)
         kept = MemoryStore() if store is None else store(config) if callable(store) else store
-        agent = cls(config, project, model, kept, clock, catalogue)
+        agent = cls(config, project, model, kept, clock)
         agent.problems = found
         agent._owns_store = store is None
         return agent

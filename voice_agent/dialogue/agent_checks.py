@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from pathlib import Path
 
 from voice_agent.config import LlmOptions
@@ -10,23 +9,21 @@ from voice_agent.config_files import ProjectConfig
 from voice_agent.diagnostics import Problem, Severity, did_you_mean
 from voice_agent.dialogue.hooks import Point
 from voice_agent.dialogue.project import Project
+from voice_agent.dialogue.workflows.catalogue import WorkflowCatalogue
 
 
-def check_agent(config: ProjectConfig, project: Project, workflows: Iterable[str]) -> tuple[Problem, ...]:
-    """Return what is wrong or worth knowing about ``project`` as ``config`` runs it.
-
-    Args:
-        workflows: The names that ``workflow:`` may say.
-    """
+def check_agent(config: ProjectConfig, project: Project) -> tuple[Problem, ...]:
+    """Return what is wrong or worth knowing about ``project`` as ``config`` runs it."""
     return (
         *_before_end(config, project),
         *_rephrase(config, project),
         *_hooks(project),
-        *_workflows(config, project, tuple(workflows)),
+        *_workflows(config, project),
     )
 
 
-def _workflows(config: ProjectConfig, project: Project, known: tuple[str, ...]) -> list[Problem]:
+def _workflows(config: ProjectConfig, project: Project) -> list[Problem]:
+    known = catalogue_of(config, project).workflows
     named = [(config.agent.workflow, config.root / "agent.yml", "agent")]
     named += [(skill.workflow, skill.path, "skill") for skill in project.skills.values() if skill.workflow is not None]
     found = []
@@ -36,6 +33,11 @@ def _workflows(config: ProjectConfig, project: Project, known: tuple[str, ...]) 
             line = _line_of(path, "workflow:")
             found.append(Problem(f"{kind}.unknown_workflow", f"There is no workflow {name!r}.", remedy, path, line))
     return found
+
+
+def catalogue_of(config: ProjectConfig, project: Project) -> WorkflowCatalogue:
+    """Return the workflows that ``project`` may use."""
+    return WorkflowCatalogue(config.agent)
 
 
 def _line_of(path: Path, beginning: str) -> int | None:

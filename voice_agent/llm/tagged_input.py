@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import json
 import re
+import warnings
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -48,7 +49,10 @@ def _read(text: str) -> Any:
     if text[:1] not in ("{", "[", "(", "'", '"') or len(text) > MAX_LITERAL_CHARS:
         return _NOTHING
     try:
-        value = ast.literal_eval(text)
+        with warnings.catch_warnings():
+            # What a model writes is no code of ours: odd escapes in it are nobody's to mend.
+            warnings.simplefilter("ignore")
+            value = ast.literal_eval(text)
         # Sets, bytes and the like have no form in JSON.
         return json.loads(json.dumps(value, allow_nan=False))
     except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
