@@ -119,12 +119,14 @@ class RecordingService:
 
 
 @asynccontextmanager
-async def serving(service: object, options: ServerOptions | None = None) -> AsyncIterator[str]:
+async def serving(
+    service: object, options: ServerOptions | None = None, channels: Channels | None = None
+) -> AsyncIterator[str]:
     """Serve on a free port; yields ``127.0.0.1:PORT``."""
     stop, ready = asyncio.Event(), asyncio.get_running_loop().create_future()
     options = (options or ServerOptions()).model_copy(update={"port": 0})
     async with asyncio.TaskGroup() as group:
-        group.create_task(serve(service, options, stop=stop, listening=ready.set_result))  # type: ignore[arg-type]
+        group.create_task(serve(service, options, channels=channels, stop=stop, listening=ready.set_result))  # type: ignore[arg-type]
         try:
             yield f"127.0.0.1:{await ready}"
         finally:

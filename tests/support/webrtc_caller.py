@@ -65,7 +65,7 @@ class Mouth(MediaStreamTrack):
 class WebRtcCaller:
     """Collects what the agent sends. ``messages`` are the JSON messages."""
 
-    reports_position = True
+    reports_position = tells_marks = can_clear = True
 
     def __init__(self) -> None:
         self.connection = RTCPeerConnection(RTCConfiguration(iceServers=[]))

@@ -15,7 +15,7 @@ from voice_agent.audio.resample import resample
 class WebSocketCaller:
     """Collects what the agent sends. ``messages`` are the JSON messages, ``received`` all in order."""
 
-    reports_position = True
+    reports_position = tells_marks = can_clear = True
 
     def __init__(self, socket: ClientConnection, rate: int = 16000) -> None:
         self.socket, self.rate = socket, rate

@@ -9,6 +9,7 @@ import ast
 import importlib
 import inspect
 import pkgutil
+from collections.abc import Iterator
 from types import ModuleType
 from typing import Any
 
@@ -81,20 +82,30 @@ def _schema(model: type[BaseModel], *modules: ModuleType) -> dict[str, Any]:
 
 
 def docstrings(module: ModuleType) -> dict[str, dict[str, str]]:
-    """Return the texts under the attributes of each class of a module or package, on one line each."""
-    found: dict[str, dict[str, str]] = {}
+    """Return the texts under the attributes of each class of a module or package, inherited ones too, on one line."""
+    own = dict(_own_docstrings(module))
+
+    def whole(name: str) -> dict[str, str]:
+        bases, texts = own.get(name, ((), {}))
+        return {key: text for base in bases for key, text in whole(base).items()} | texts
+
+    return {name: whole(name) for name in own}
+
+
+def _own_docstrings(module: ModuleType) -> Iterator[tuple[str, tuple[tuple[str, ...], dict[str, str]]]]:
+    """Yield each class's name, the names of its bases, and the texts under its own attributes."""
     for part in pkgutil.iter_modules(getattr(module, "__path__", ())):
-        found.update(docstrings(importlib.import_module(f"{module.__name__}.{part.name}")))
+        yield from _own_docstrings(importlib.import_module(f"{module.__name__}.{part.name}"))
     for node in ast.parse(inspect.getsource(module)).body:
         if not isinstance(node, ast.ClassDef):
             continue
-        texts = found.setdefault(node.name, {})
+        texts: dict[str, str] = {}
         for before, after in zip(node.body, node.body[1:], strict=False):
             if not (isinstance(before, ast.AnnAssign) and isinstance(before.target, ast.Name)):
                 continue
             if isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant):
                 texts[before.target.id] = " ".join(str(after.value.value).replace("``", "`").split())
-    return found
+        yield node.name, (tuple(base.id for base in node.bases if isinstance(base, ast.Name)), texts)
 
 
 def _allow_variables(schema: Any) -> None:

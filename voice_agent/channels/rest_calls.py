@@ -51,6 +51,7 @@ def router(desk: CallDesk) -> APIRouter:
             "call_id": invitation.grant.call_id,
             "conversation": invitation.grant.conversation_id,
             "token": invitation.token,
+            "audiosocket": str(invitation.grant.identity),
             "expires_at": f"{expires_at:%Y-%m-%dT%H:%M:%SZ}",
         }
         return JSONResponse(body, 201, {"cache-control": "no-store"})

@@ -66,11 +66,17 @@ class Grant:
     conversation_id: str
     call_id: str
     metadata: Mapping[str, Any]
+    _name: str = field(repr=False)
     _secret_digest: bytes = field(repr=False)
     _now: Callable[[], float] = field(repr=False)
     _resume_window_s: float = field(repr=False)
     _usable_until: float = field(repr=False)
     _stage: _Stage = _Stage.ISSUED
+
+    @property
+    def identity(self) -> uuid.UUID:
+        """The token in 16 bytes, for wires that carry no more: its name, and eight bytes that only its secret gives."""
+        return uuid.UUID(bytes=bytes.fromhex(self._name) + hashlib.sha256(self._secret_digest).digest()[:8])
 
     def check(self) -> None:
         """Return if the token can be used now.
@@ -139,6 +145,7 @@ class CallTokens:
             conversation_id,
             uuid.uuid4().hex,
             dict(metadata),
+            name,
             _digest(secret),
             self._now,
             self._resume_window_s,
@@ -159,6 +166,19 @@ class CallTokens:
         known = grant._secret_digest if grant is not None else bytes(hashlib.sha256().digest_size)
         if not hmac.compare_digest(_digest(secret), known) or grant is None:
             raise TokenRefused(401, "bad_token", "This token is not known here. Ask for a new one.")
+        grant.check()
+        return grant
+
+    def find_identity(self, identity: uuid.UUID) -> Grant:
+        """Return what an `Grant.identity` stands for.
+
+        Raises:
+            TokenRefused: As `find`.
+        """
+        grant = self._grants.get(identity.bytes[:8].hex())
+        known = grant.identity.bytes if grant is not None else bytes(16)
+        if not hmac.compare_digest(identity.bytes, known) or grant is None:
+            raise TokenRefused(401, "bad_token", "This call was not announced here.")
         grant.check()
         return grant
 

@@ -53,7 +53,8 @@ def run(path: Path, host: str | None, port: int | None, log_level: str, watch: b
             name = f"[{options.host}]" if ":" in options.host else options.host
             log.info("listening on http://%s:%d", name, actual)
 
-        run_loop(serve(service, options, listening=listening, ready=freeze_heap))
+        channels = service.config.integrations.channels
+        run_loop(serve(service, options, channels=channels, listening=listening, ready=freeze_heap))
 
 
 def _overridden(options: ServerOptions, host: str | None, port: int | None) -> ServerOptions:

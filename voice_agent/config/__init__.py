@@ -13,18 +13,22 @@ from voice_agent.config.agent import (
     SessionOptions,
     StyleOptions,
 )
-from voice_agent.config.channels import ChannelOptions, Channels, IceServer, TextChannelOptions, WebRtcOptions
+from voice_agent.config.channel import ChannelOptions, TextChannelOptions
+from voice_agent.config.channels import Channels
 from voice_agent.config.integrations import Integrations
 from voice_agent.config.keeping import InspectorOptions, RecordingOptions, StoreOptions
 from voice_agent.config.llm import LlmOptions, ToolCalls
 from voice_agent.config.options import Milliseconds, Options, Seconds
 from voice_agent.config.server import ServerOptions
 from voice_agent.config.speech import CacheOptions, PoolOptions, SpeechOptions, SttOptions, TtsOptions, VadOptions
+from voice_agent.config.telephony import AudioSocketOptions
 from voice_agent.config.turn_taking import TurnTaking
+from voice_agent.config.webrtc import IceServer, WebRtcOptions
 
 __all__ = [
     "AgentFile",
     "AgentIdentity",
+    "AudioSocketOptions",
     "CacheOptions",
     "ChannelOptions",
     "Channels",

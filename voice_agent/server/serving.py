@@ -14,12 +14,13 @@ import uvicorn
 from fastapi import FastAPI
 
 from voice_agent.channels.websocket import MAX_MESSAGE_BYTES
-from voice_agent.config import ServerOptions
+from voice_agent.config import Channels, ServerOptions
 from voice_agent.connections import BoundedWebSocket, PunctualHttp
 from voice_agent.diagnostics import ProjectError, RemediableError
 from voice_agent.security import Gate, api_key
 from voice_agent.server.application import Application, Service
 from voice_agent.server.listening import listen
+from voice_agent.server.ports import open_ports
 from voice_agent.telemetry.logging import bind, bound
 
 log = logging.getLogger(__name__)
@@ -62,6 +63,7 @@ async def serve(
     service: Service,
     options: ServerOptions,
     *,
+    channels: Channels | None = None,
     stop: asyncio.Event | None = None,
     listening: Callable[[int], None] | None = None,
     ready: Callable[[], None] | None = None,
@@ -70,7 +72,8 @@ async def serve(
     """Serve until SIGTERM, SIGINT or ``stop``; then drain and return. Probes answer while the service warms.
 
     Args:
-        listening: Called with the port once connections are accepted.
+        channels: Those that listen on ports of their own are opened too.
+        listening: Called with the port of HTTP once connections are accepted.
         ready: Called once calls are admitted.
         extend: May add routes of its own.
 
@@ -80,6 +83,7 @@ async def serve(
     """
     gate = Gate(api_key(options), options.allowed_origins, service.tokens)
     sock = listen(options.host, options.port)
+    ports = open_ports(channels or Channels(), service.calls, service.tokens)
     app = Application(service, gate, options.allowed_origins)
     if extend:
         extend(app.http)
@@ -104,6 +108,7 @@ async def serve(
                 carrying = group.create_task(app.run(), name="calls")
                 running = group.create_task(service.run(), name="service")
                 warming = group.create_task(warm_up(), name="warm-up")
+                others = [group.create_task(port.run(), name=port.name) for port in ports]
                 if listening:
                     listening(sock.getsockname()[1])
                 await stop.wait()
@@ -113,8 +118,8 @@ async def serve(
                 app.stop_connecting()
                 await service.drain(options.drain_timeout_s)
                 server.should_exit = True
-                running.cancel()
-                carrying.cancel()
+                for task in (running, carrying, *others):
+                    task.cancel()
         finally:
             # Also when a part of it failed: what was said is still to be kept.
             await service.aclose()

@@ -13,6 +13,9 @@ ABANDONED_TASKS = Counter(
 CALLS_ACTIVE = Gauge("voice_agent_calls_active", "Calls now on the line")
 CALLS = Counter("voice_agent_calls_total", "Calls ended, by channel and outcome", ["channel", "outcome"])
 CALLS_REFUSED = Counter("voice_agent_calls_refused_total", "Calls not admitted", ["reason"])
+CONNECTIONS_REFUSED = Counter(
+    "voice_agent_connections_refused_total", "Connections of telephone wires turned away", ["channel", "code"]
+)
 
 POOL_DEPTH = Gauge("voice_agent_speech_pool_depth", "Speech jobs waiting for a worker")
 POOL_WAIT = Histogram(

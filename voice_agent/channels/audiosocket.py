@@ -1,0 +1,109 @@
+"""The AudioSocket channel: a TCP port to which Asterisk brings its calls.
+
+AudioSocket has no authentication but the identity that a call begins with. So the port is bound to loopback, and
+beyond it only identities count that ``POST /v1/calls`` has given out (`CallTokens.find_identity`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import socket
+
+from voice_agent.channels import audiosocket_messages as messages
+from voice_agent.channels.audiosocket_messages import CHANNEL, AudioSocketSerializer
+from voice_agent.channels.desk import CallDesk, CallRefused, CallRequest
+from voice_agent.channels.messages import BadMessage
+from voice_agent.channels.streaming.tcp import FramedConnection
+from voice_agent.channels.streaming.wire import StreamWire
+from voice_agent.channels.tokens import CallTokens, Grant, TokenRefused
+from voice_agent.telemetry.metrics import CONNECTIONS_REFUSED
+
+log = logging.getLogger(__name__)
+
+HANDSHAKE_S = 5.0
+"""Limit on the identity of a new connection."""
+FIRST_AUDIO_S = 1.0
+"""How long the first audio is awaited, which tells the rate; 8 kHz is assumed after that."""
+MAX_HANDSHAKES = 200
+"""Connections that have not yet said which call they are; more are closed at once."""
+
+
+class AudioSocketChannel:
+    """Takes calls on a listening socket.
+
+    Args:
+        registered_only: Refuse calls whose identity was not given out beforehand.
+    """
+
+    def __init__(self, desk: CallDesk, tokens: CallTokens, *, registered_only: bool) -> None:
+        self._desk, self._tokens, self._registered_only = desk, tokens, registered_only
+        self._handshakes = 0
+
+    async def run(self, sock: socket.socket) -> None:
+        """Serve until cancelled; then every connection is closed."""
+        async with asyncio.TaskGroup() as group:
+
+            def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+                group.create_task(self._connected(reader, writer), name=f"{CHANNEL}.connection")
+
+            server = await asyncio.start_server(connected, sock=sock, limit=messages.MAX_PAYLOAD_BYTES * 2)
+            async with server:
+                await server.serve_forever()
+
+    async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if self._handshakes >= MAX_HANDSHAKES:
+            self._refuse(writer, "too_many_connections")
+            return
+        connection = FramedConnection(reader, writer, messages.HEADER_BYTES, messages.payload_bytes)
+        try:
+            self._handshakes += 1
+            try:
+                grant, identity = await self._identify(connection)
+                rate = await self._rate(connection)
+            finally:
+                self._handshakes -= 1
+            wire = StreamWire(connection.receive, connection.send, AudioSocketSerializer(rate))
+            await self._desk.take(CallRequest(identity, CHANNEL, grant=grant), wire)
+            await wire.close()
+        except TokenRefused as refusal:
+            self._refuse(writer, refusal.code)
+        except CallRefused as refusal:
+            self._refuse(writer, refusal.code)
+        except BadMessage as fault:
+            self._refuse(writer, fault.code)
+        except (OSError, EOFError, ValueError, TimeoutError):
+            self._refuse(writer, "no_handshake")
+        finally:
+            await connection.aclose()
+
+    async def _identify(self, connection: FramedConnection) -> tuple[Grant | None, str]:
+        """Return what the call's identity stands for, and the conversation."""
+        async with asyncio.timeout(HANDSHAKE_S):
+            first = await connection.frame()
+        if first[0] != messages.IDENTITY:
+            raise BadMessage("no_identity", "A call begins with its identity.")
+        identity = messages.read_identity(first[messages.HEADER_BYTES :])
+        try:
+            grant = self._tokens.find_identity(identity)
+        except TokenRefused:
+            if self._registered_only:
+                raise
+            return None, identity.hex
+        return grant, grant.conversation_id
+
+    @staticmethod
+    async def _rate(connection: FramedConnection) -> int:
+        try:
+            async with asyncio.timeout(FIRST_AUDIO_S):
+                return messages.rate_of(await connection.peek()) or 8000
+        except TimeoutError:
+            return 8000
+
+    @staticmethod
+    def _refuse(writer: asyncio.StreamWriter, code: str) -> None:
+        """Say that the call cannot be, in the one way there is."""
+        CONNECTIONS_REFUSED.labels(channel=CHANNEL, code=code).inc()
+        log.warning("connection refused: %s", code)
+        writer.write(messages.frame(messages.HANG_UP))
+        writer.close()
