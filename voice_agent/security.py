@@ -78,6 +78,11 @@ class Gate:
         self._origins = frozenset(origin.rstrip("/").lower() for origin in allowed_origins)
         self._hosts = frozenset(urlsplit(origin).netloc for origin in self._origins)
 
+    @property
+    def key_name(self) -> str:
+        """A name for whoever has shown the key, for records: the beginning of its fingerprint."""
+        return "loopback" if self._key_digest is None else f"key:{self._key_digest.hex()[:12]}"
+
     def __call__(self, scope: MutableMapping[str, Any]) -> Denial | None:
         """Return why the request is turned away, or None; what its token stands for is then in the scope."""
         headers = {name: value.decode("latin-1") for name, value in scope["headers"]}

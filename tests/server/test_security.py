@@ -164,3 +164,12 @@ def test_a_token_that_is_no_good_comes_in_nowhere(key: str | None) -> None:
     assert refusal(token) == (403, "token_used")
     # On loopback without a key, other tokens mean nothing and are no hindrance.
     assert (refusal("anything else") is None) is (key is None)
+
+
+def test_whoever_shows_the_key_is_named_by_its_fingerprint_and_never_by_the_key() -> None:
+    key = "a-key-that-is-long-enough"
+    name = Gate(key).key_name
+    assert name.startswith("key:")
+    assert len(name) == 16
+    assert key not in name
+    assert Gate(None).key_name == "loopback"

@@ -11,7 +11,7 @@ from typing import Any
 from uuid import uuid4
 
 from voice_agent.call.wire import Wire
-from voice_agent.channels.desk import CallRefused, CallRequest, Deliver, Invitation, TextOutcome
+from voice_agent.channels.desk import CallRefused, CallRequest, Deliver, Invitation, TextOutcome, UnknownSetting
 from voice_agent.channels.tokens import CallTokens
 from voice_agent.config import Channels, ServerOptions
 from voice_agent.server import serve
@@ -92,6 +92,17 @@ class NoTexts:
         raise CallRefused("no_text", "There is no text here.")
 
 
+class NoSettings:
+    def all(self) -> dict[str, Any]:
+        return {"settings": [], "selected_configuration": ""}
+
+    def one(self, name: str) -> dict[str, Any]:
+        raise UnknownSetting(name, ())
+
+    async def put(self, name: str, value: Mapping[str, Any], *, who: str) -> dict[str, Any]:
+        raise UnknownSetting(name, ())
+
+
 class RecordingService:
     """The part of the service that the server sees."""
 
@@ -103,6 +114,7 @@ class RecordingService:
         self.tokens = self.calls.tokens
         self.channels = channels or Channels()
         self.missing: tuple[str, ...] = ()
+        self.settings = NoSettings()
         self.done: list[str] = []
 
     async def start(self) -> None:

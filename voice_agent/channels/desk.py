@@ -6,7 +6,7 @@ these Protocols, tests implement them with a few lines.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
@@ -133,4 +133,39 @@ class TextDesk(Protocol):
         Raises:
             CallRefused: The service warms, drains, is full, or the conversation is on a call.
         """
+        ...
+
+
+class UnknownSetting(Exception):
+    """There is no setting of that name. The message names those there are."""
+
+    def __init__(self, name: str, known: tuple[str, ...]) -> None:
+        super().__init__(f"{name} not supported. Must be one of {list(known)}")
+
+
+class SettingRefused(Exception):
+    """A value does not fit. ``faults``: (field, what is wrong with it)."""
+
+    def __init__(self, faults: Sequence[tuple[str, str]]) -> None:
+        super().__init__("; ".join(f"{field or 'value'}: {what}" for field, what in faults))
+        self.faults = tuple(faults)
+
+
+class SettingNotKept(Exception):
+    """A value fits but could not be kept; nothing has changed."""
+
+
+class SettingsDesk(Protocol):
+    """The settings of workflows, as an operator sees them."""
+
+    def all(self) -> dict[str, Any]:
+        """Return ``{"settings": [{"name", "value", "scheme"}], "selected_configuration"}``."""
+        ...
+
+    def one(self, name: str) -> dict[str, Any]:
+        """Return one of the settings. Raises `UnknownSetting`."""
+        ...
+
+    async def put(self, name: str, value: Mapping[str, Any], *, who: str) -> dict[str, Any]:
+        """Check, keep and select. Raises `UnknownSetting`, `SettingRefused`, `SettingNotKept`."""
         ...

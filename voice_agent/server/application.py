@@ -17,8 +17,8 @@ from fastapi.responses import JSONResponse, Response
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 from starlette.exceptions import HTTPException
 
-from voice_agent.channels import rest, rest_calls
-from voice_agent.channels.desk import CallDesk, TextDesk
+from voice_agent.channels import rest, rest_calls, rest_settings
+from voice_agent.channels.desk import CallDesk, SettingsDesk, TextDesk
 from voice_agent.channels.streaming.wire import Receive, Send
 from voice_agent.channels.tokens import CallTokens
 from voice_agent.channels.webrtc.channel import WebRtcChannel
@@ -50,6 +50,9 @@ class Service(Protocol):
         ...
 
     @property
+    def settings(self) -> SettingsDesk: ...
+
+    @property
     def missing(self) -> tuple[str, ...]:
         """What keeps the service from taking calls; empty when ready."""
         ...
@@ -78,12 +81,13 @@ class Application:
         self._webrtc = WebRtcChannel(service.calls, service.channels.webrtc)
         self.http = _http(service)
         self.http.include_router(self._webrtc.routes())
+        self.http.include_router(rest_settings.router(service.settings, lambda: gate.key_name))
         if allowed_origins:
             headers = ["authorization", "content-type"]
             self.http.add_middleware(
                 CORSMiddleware,
                 allow_origins=allowed_origins,
-                allow_methods=["GET", "POST", "DELETE"],
+                allow_methods=["GET", "POST", "PUT", "DELETE"],
                 allow_headers=headers,
             )
 

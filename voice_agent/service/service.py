@@ -37,6 +37,7 @@ from voice_agent.service.reloading import Reloader
 from voice_agent.service.stall_watch import StallWatch
 from voice_agent.service.texts import TextConversations
 from voice_agent.service.versions import AgentVersions
+from voice_agent.service.workflow_settings import WorkflowSettings
 from voice_agent.store.memory import MemoryStore
 from voice_agent.store.opening import configured_store
 from voice_agent.store.protocol import ConversationStore
@@ -82,6 +83,7 @@ class Service:
             enabled=options.channels.text.enabled,
         )
         self.reloader = Reloader(config.root, self.agent, engines.model, store, warm=engines.voice.warm, watch=watch)
+        self.settings = WorkflowSettings(store, self.agent)
         self.tokens = CallTokens(resume_s, lambda: asyncio.get_running_loop().time())
         recording = options.recording
         self.recordings = Recordings(config.root / recording.directory.expanduser(), recording.retention_days)
@@ -156,6 +158,7 @@ class Service:
 
     async def _open_store(self) -> None:
         await self.store.open()
+        await self.settings.load()
         self._readiness.have(STORE)
 
     async def _warm_model(self) -> None:

@@ -16,6 +16,7 @@ from voice_agent.dialogue.cancellation import CancelToken, TurnCancelled
 from voice_agent.dialogue.conversation import LiveConversation
 from voice_agent.dialogue.events import Listener
 from voice_agent.dialogue.reply import ExpectedAnswer, HeardReply, ReplySink, TurnResult, TurnStatus, UserInput
+from voice_agent.dialogue.workflows.catalogue import Stored
 
 MAX_RETIRED = 16
 """Earlier versions of one conversation whose hooks may still be at work."""
@@ -27,6 +28,7 @@ class AgentVersions:
     def __init__(self, agent: Agent) -> None:
         self._agent = agent
         self._former: list[Agent] = []
+        self._settings: Callable[[], Stored] | None = None
         self._live: weakref.WeakValueDictionary[str, VersionedConversation] = weakref.WeakValueDictionary()
 
     @property
@@ -43,8 +45,15 @@ class AgentVersions:
 
     def replace(self, agent: Agent) -> None:
         """Use ``agent`` for every turn that begins from now on."""
+        if self._settings is not None:
+            agent.workflows.follow(self._settings)
         self._former.append(self._agent)
         self._agent = agent
+
+    def follow_settings(self, stored: Callable[[], Stored]) -> None:
+        """Let this version and later ones use the settings of workflows that ``stored`` returns."""
+        self._settings = stored
+        self._agent.workflows.follow(stored)
 
     def open(
         self, conversation_id: str, *, channel: str, metadata: Mapping[str, Any] | None = None

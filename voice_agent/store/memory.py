@@ -18,6 +18,10 @@ from voice_agent.store.protocol import (
     StoredConversation,
     page_size,
 )
+from voice_agent.store.settings import SettingChange, Value, now
+
+MAX_CHANGES = 1_000
+"""Changes of one setting that are remembered."""
 
 
 @dataclass(slots=True)
@@ -61,6 +65,7 @@ class MemoryStore:
             clock,
         )
         self._numbers = itertools.count(1)
+        self._changes: dict[str, deque[SettingChange]] = {}
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -124,6 +129,21 @@ class MemoryStore:
 
     async def delete(self, conversation_id: str) -> None:
         self._entries.pop(conversation_id, None)
+
+    async def read_setting(self, name: str) -> Value | None:
+        """See `KeepsSettings`."""
+        changes = self._changes.get(name)
+        return copy.deepcopy(changes[-1].new) if changes else None
+
+    async def write_setting(self, name: str, value: Value, *, who: str) -> None:
+        """See `KeepsSettings`."""
+        changes = self._changes.setdefault(name, deque(maxlen=MAX_CHANGES))
+        old = changes[-1].new if changes else None
+        changes.append(SettingChange(name, now(), who, old, copy.deepcopy(value)))
+
+    async def setting_changes(self, name: str, *, limit: int = 100) -> Sequence[SettingChange]:
+        """See `KeepsSettings`."""
+        return tuple(reversed(self._changes.get(name, ())))[:limit]
 
     async def aclose(self) -> None:
         self._entries.clear()

@@ -3,6 +3,7 @@
 Version 1   conversations (id, state) and their events, as records in JSON
 Version 2   what lists need without opening a record: caller, first and last timestamp, count; the
             number of the last record that a snapshot includes; ``event_id`` beside its record
+Version 3   settings that outlive the process, and who changed them
 
 A migration runs in one transaction: a process that dies in it leaves the version it found.
 """
@@ -50,6 +51,13 @@ _VERSION_2 = (
     "CREATE INDEX conversations_by_caller ON conversations (caller, saved_at, key)",
 )
 
+_VERSION_3 = (
+    "CREATE TABLE settings (name TEXT PRIMARY KEY, value TEXT NOT NULL, changed_at TEXT NOT NULL)",
+    "CREATE TABLE setting_changes ("
+    " key INTEGER PRIMARY KEY, name TEXT NOT NULL, at TEXT NOT NULL, who TEXT NOT NULL, old TEXT, new TEXT NOT NULL)",
+    "CREATE INDEX setting_changes_by_name ON setting_changes (name, key)",
+)
+
 
 def _to_1(connection: sqlite3.Connection) -> None:
     for statement in _VERSION_1:
@@ -88,6 +96,11 @@ def _to_2(connection: sqlite3.Connection) -> None:
         )
 
 
+def _to_3(connection: sqlite3.Connection) -> None:
+    for statement in _VERSION_3:
+        connection.execute(statement)
+
+
 def _parsed(text: str) -> Mapping[str, Any]:
     try:
         record = json.loads(text)
@@ -96,7 +109,7 @@ def _parsed(text: str) -> Mapping[str, Any]:
     return record if isinstance(record, dict) else {}
 
 
-_MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (_to_1, _to_2)
+_MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (_to_1, _to_2, _to_3)
 VERSION = len(_MIGRATIONS)
 """The version this program writes."""
 

@@ -22,7 +22,7 @@ from typing import Any, TypeVar
 
 from voice_agent.diagnostics import RemediableError
 from voice_agent.store.backlog import Backlog
-from voice_agent.store.database import prepare
+from voice_agent.store.database import connect, prepare
 from voice_agent.store.link import Link
 from voice_agent.store.protocol import (
     LOADED_EVENTS,
@@ -32,6 +32,7 @@ from voice_agent.store.protocol import (
     StoreUnavailable,
 )
 from voice_agent.store.rows import merged, read_conversation, read_events, read_page, to_text
+from voice_agent.store.settings import SettingChange, Value, select, select_changes, upsert
 from voice_agent.store.writer import Retention, Writer
 
 MAX_BACKLOG_EVENTS, MAX_BACKLOG_BYTES = 50_000, 64 * 2**20
@@ -109,6 +110,31 @@ class SqliteStore:
         self._backlog.delete(conversation_id)
         if not await self.flush(DELETE_S):
             raise StoreUnavailable("The conversation could not be deleted yet; it will be when the disk allows.")
+
+    async def read_setting(self, name: str) -> Value | None:
+        """See `KeepsSettings`."""
+        return await self._read(lambda link: select(link, name))
+
+    async def write_setting(self, name: str, value: Value, *, who: str) -> None:
+        """See `KeepsSettings`. On a connection of its own: it is rare, and nothing that calls wait for."""
+
+        def write() -> None:
+            connection = connect(self.path)
+            try:
+                upsert(connection, name, value, who)
+            finally:
+                connection.close()
+
+        if self._readers is None or self._closed:
+            raise StoreUnavailable("The store is not open.")
+        try:
+            await asyncio.to_thread(write)
+        except (sqlite3.Error, OSError) as fault:
+            raise StoreUnavailable(f"{self.path} cannot be written: {fault}") from fault
+
+    async def setting_changes(self, name: str, *, limit: int = 100) -> Sequence[SettingChange]:
+        """See `KeepsSettings`."""
+        return await self._read(lambda link: select_changes(link, name, limit))
 
     async def aclose(self) -> None:
         if self._closed:

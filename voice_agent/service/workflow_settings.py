@@ -1,0 +1,110 @@
+"""Which workflow is selected, with which settings: kept, changed while the service runs, used from the next turn on."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import ValidationError
+
+from voice_agent.channels.desk import SettingNotKept, SettingRefused, UnknownSetting
+from voice_agent.dialogue.workflows.catalogue import Stored, WorkflowCatalogue
+from voice_agent.service.versions import AgentVersions
+from voice_agent.store.protocol import ConversationStore, StoreUnavailable
+from voice_agent.store.settings import KeepsSettings
+
+log = logging.getLogger(__name__)
+
+KEY = "agentic_workflow"
+SCHEMA = 1
+"""Version of the stored form."""
+
+
+class WorkflowSettings:
+    """Implements `voice_agent.channels.desk.SettingsDesk` over the workflows of an agent's newest version."""
+
+    def __init__(self, store: ConversationStore, versions: AgentVersions) -> None:
+        self._store = store if isinstance(store, KeepsSettings) else None
+        self._versions = versions
+        self._stored = Stored()
+        self._changing = asyncio.Lock()
+        versions.follow_settings(lambda: self._stored)
+
+    async def load(self) -> None:
+        """Read what was set, once the store is open. What cannot be read is left out, and said."""
+        if self._store is None:
+            return
+        try:
+            self._stored = _stored(await self._store.read_setting(KEY))
+        except StoreUnavailable as fault:
+            log.warning("the settings of workflows cannot be read, those of agent.yml are used: %s", fault)
+        # Told now and not in the first caller's turn, if something is missing.
+        _ = self._versions.current.workflows.current
+
+    @property
+    def _catalogue(self) -> WorkflowCatalogue:
+        return self._versions.current.workflows.catalogue
+
+    def all(self) -> dict[str, Any]:
+        """Return every configuration, and which is selected."""
+        return {
+            "settings": [self.one(name) for name in self._catalogue.classes],
+            "selected_configuration": self._versions.current.workflows.current.selected,
+        }
+
+    def one(self, name: str) -> dict[str, Any]:
+        """Return one configuration with its schema.
+
+        Raises:
+            UnknownSetting: There is none of that name.
+        """
+        known = self._catalogue.classes.get(name)
+        if known is None:
+            raise UnknownSetting(name, tuple(self._catalogue.classes))
+        try:
+            value: Mapping[str, Any] = self._versions.current.workflows.current.value_of(name).model_dump(mode="json")
+        except ValidationError:
+            value = {}
+        return {"name": name, "value": value, "scheme": known.model_json_schema()}
+
+    async def put(self, name: str, value: Mapping[str, Any], *, who: str) -> dict[str, Any]:
+        """Check ``value``, keep it, and select the configuration.
+
+        Raises:
+            UnknownSetting: There is none of that name.
+            SettingRefused: The value does not fit its schema; nothing has changed.
+            SettingNotKept: It could not be kept; nothing has changed.
+        """
+        async with self._changing:
+            known = self._catalogue.classes.get(name)
+            if known is None:
+                raise UnknownSetting(name, tuple(self._catalogue.classes))
+            try:
+                checked = known.model_validate(value)
+            except ValidationError as fault:
+                errors = fault.errors(include_url=False, include_input=False)
+                raise SettingRefused([(".".join(map(str, e["loc"])), e["msg"]) for e in errors]) from None
+            values = {**self._stored.values, name: checked.model_dump(mode="json")}
+            changed = Stored(name, values)
+            if self._store is not None:
+                kept = {"schema": SCHEMA, "selected": name, "values": values}
+                try:
+                    await self._store.write_setting(KEY, kept, who=who)
+                except StoreUnavailable as fault:
+                    raise SettingNotKept(f"Nothing has changed: {fault}") from fault
+            self._stored = changed
+            log.info("the workflow %s was selected", name, extra={"who": who})
+            return self.one(name)
+
+
+def _stored(value: Mapping[str, Any] | None) -> Stored:
+    if value is None:
+        return Stored()
+    if value.get("schema") != SCHEMA:
+        log.warning("the settings of workflows were kept by another version of this program and are left out")
+        return Stored()
+    selected, values = value.get("selected"), value.get("values")
+    found = {k: v for k, v in values.items() if isinstance(v, dict)} if isinstance(values, dict) else {}
+    return Stored(selected if isinstance(selected, str) else None, found)
