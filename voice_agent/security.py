@@ -68,12 +68,17 @@ class Gate:
     Args:
         key: None where none is needed. A call token that is shown must be good all the same.
         tokens: The call tokens that are out.
+        pages: Paths of pages, which a browser asks for without showing anything. They hold no data.
     """
 
     def __init__(
-        self, key: str | None, allowed_origins: tuple[str, ...] = (), tokens: CallTokens | None = None
+        self,
+        key: str | None,
+        allowed_origins: tuple[str, ...] = (),
+        tokens: CallTokens | None = None,
+        pages: frozenset[str] = frozenset(),
     ) -> None:
-        self._tokens = tokens
+        self._tokens, self._open = tokens, OPEN_PATHS | pages
         self._key_digest = None if key is None else _digest(key)
         self._origins = frozenset(origin.rstrip("/").lower() for origin in allowed_origins)
         self._hosts = frozenset(urlsplit(origin).netloc for origin in self._origins)
@@ -102,7 +107,7 @@ class Gate:
         presented = _presented(headers.get(b"authorization", ""), scope)
         if self._tokens is not None and presented.startswith(PREFIX):
             return self._admit_token(self._tokens, presented, scope)
-        if scope["path"] not in OPEN_PATHS and not self._is_key(presented):
+        if scope["path"] not in self._open and not self._is_key(presented):
             return Denial(401, "unauthorized", "A valid API key or call token is required.")
         return None
 
@@ -112,7 +117,7 @@ class Gate:
         except TokenRefused as refusal:
             return Denial(refusal.status, refusal.code, refusal.message)
         path = scope["path"]
-        if path not in OPEN_PATHS and path not in TOKEN_PATHS and not path.startswith(TOKEN_PREFIX):
+        if path not in self._open and path not in TOKEN_PATHS and not path.startswith(TOKEN_PREFIX):
             return Denial(403, "not_with_token", "A call token opens its own call and nothing else.")
         hold_grant(scope, grant)
         return None

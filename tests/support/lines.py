@@ -113,6 +113,7 @@ class RecordingService:
         self.texts = NoTexts() if texts is None else texts
         self.tokens = self.calls.tokens
         self.channels = channels or Channels()
+        self.inspector = None
         self.missing: tuple[str, ...] = ()
         self.settings = NoSettings()
         self.done: list[str] = []

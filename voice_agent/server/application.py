@@ -25,6 +25,7 @@ from voice_agent.channels.webrtc.channel import WebRtcChannel
 from voice_agent.channels.websocket import Denial, WebSocketChannel, deny
 from voice_agent.config import Channels
 from voice_agent.security import Gate
+from voice_agent.server.inspection import InspectorDesk
 
 NOTHING_HERE = (
     "There is nothing here. Calls come by WebSocket to /ws or by WebRTC to /offer, text by POST to "
@@ -40,6 +41,9 @@ class Service(Protocol):
 
     @property
     def texts(self) -> TextDesk: ...
+
+    @property
+    def inspector(self) -> InspectorDesk | None: ...
 
     @property
     def tokens(self) -> CallTokens: ...

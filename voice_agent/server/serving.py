@@ -18,6 +18,7 @@ from voice_agent.config import Channels, ServerOptions
 from voice_agent.connections import BoundedWebSocket, PunctualHttp
 from voice_agent.diagnostics import ProjectError, RemediableError
 from voice_agent.security import Gate, api_key
+from voice_agent.server import inspection
 from voice_agent.server.application import Application, Service
 from voice_agent.server.listening import listen
 from voice_agent.server.ports import open_ports
@@ -81,10 +82,16 @@ async def serve(
         RemediableError: No key where one is needed, a port in use, or what `Service.start` raises.
         ProjectError: What `Service.start` raises.
     """
-    gate = Gate(api_key(options), options.allowed_origins, service.tokens)
+    key, inspector = api_key(options), service.inspector
+    inspected = inspector is not None and inspection.is_on(inspector.options, options.host, key is not None)
+    pages = inspection.pages() if inspected else None
+    gate = Gate(key, options.allowed_origins, service.tokens, pages.paths if pages else frozenset())
     sock = listen(options.host, options.port)
     ports = open_ports(channels or Channels(), service.calls, service.tokens)
     app = Application(service, gate, options.allowed_origins)
+    if inspector is not None and pages is not None:
+        app.http.include_router(inspection.router(inspector, has_key=key is not None))
+        app.http.include_router(pages.routes())
     if extend:
         extend(app.http)
     server, stop = _Server(_configure(app, options)), stop or asyncio.Event()

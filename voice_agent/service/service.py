@@ -29,6 +29,7 @@ from voice_agent.dialogue.agent import Agent
 from voice_agent.dialogue.briefing import brief
 from voice_agent.dialogue.events import Listener
 from voice_agent.dialogue.reply import Conversation
+from voice_agent.inspector.inspector import Inspector
 from voice_agent.llm.factory import build_model
 from voice_agent.service.calls import Calls
 from voice_agent.service.engines import VOICE, Engines, build_engines, check_recording
@@ -87,6 +88,10 @@ class Service:
         self.tokens = CallTokens(resume_s, lambda: asyncio.get_running_loop().time())
         recording = options.recording
         self.recordings = Recordings(config.root / recording.directory.expanduser(), recording.retention_days)
+        self.inspector = Inspector(options.inspector, self.agent, store, self._registry, self.recordings)
+        if options.inspector.enabled is not False:
+            self.agent.on_event(self.inspector.on_event)
+            self.agent.on_model_call(self.inspector.on_model_call)
         self.calls = Calls(
             config, self.agent, engines, self._registry, self._clock, self.texts, self.tokens, self.recordings
         )
@@ -147,6 +152,7 @@ class Service:
     async def drain(self, timeout_s: float) -> None:
         """Refuse new calls, end those on the line and wait for them."""
         self._readiness.drain()
+        self.inspector.close()
         await self._registry.drain(timeout_s)
 
     async def aclose(self) -> None:

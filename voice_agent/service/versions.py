@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from voice_agent.diagnostics import Problem
@@ -15,8 +16,12 @@ from voice_agent.dialogue.agent import Agent
 from voice_agent.dialogue.cancellation import CancelToken, TurnCancelled
 from voice_agent.dialogue.conversation import LiveConversation
 from voice_agent.dialogue.events import Listener
+from voice_agent.dialogue.model_call import ModelCallRecord
+from voice_agent.dialogue.project import Project
 from voice_agent.dialogue.reply import ExpectedAnswer, HeardReply, ReplySink, TurnResult, TurnStatus, UserInput
 from voice_agent.dialogue.workflows.catalogue import Stored
+
+ModelCallListener = Callable[[str, ModelCallRecord], None]
 
 MAX_RETIRED = 16
 """Earlier versions of one conversation whose hooks may still be at work."""
@@ -29,11 +34,25 @@ class AgentVersions:
         self._agent = agent
         self._former: list[Agent] = []
         self._settings: Callable[[], Stored] | None = None
+        self._listeners: list[Listener] = []
+        self._call_listeners: list[ModelCallListener] = []
         self._live: weakref.WeakValueDictionary[str, VersionedConversation] = weakref.WeakValueDictionary()
 
     @property
     def current(self) -> Agent:
         return self._agent
+
+    @property
+    def project(self) -> Project:
+        return self._agent.project
+
+    def on_event(self, listener: Listener) -> None:
+        """Call back with each tracker event of every conversation. For the life of the service."""
+        self._listeners.append(listener)
+
+    def on_model_call(self, listener: ModelCallListener) -> None:
+        """Call back with the conversation's id and each model call, once it has ended. For the life of the service."""
+        self._call_listeners.append(listener)
 
     @property
     def problems(self) -> tuple[Problem, ...]:
@@ -96,6 +115,10 @@ class VersionedConversation:
                 listener(event)
 
         opened.on_event(tell)
+        for listener in self._versions._listeners:
+            opened.on_event(listener)
+        for listen in self._versions._call_listeners:
+            opened.on_model_call(partial(listen, self._id))
         return opened
 
     @property

@@ -1,0 +1,152 @@
+"""The inspector in a real browser: what it shows is what the store holds, live and afterwards, for everyone."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.headless import axe_source, browser
+from tests.support.inspected_service import NUMBER, hold_call, inspected_service, interrupt
+from tests.support.lines import serving, until
+from voice_agent.dialogue.events import payload_of
+
+pytestmark = pytest.mark.timeout(120)
+PICTURES = os.environ.get("VOICE_AGENT_TEST_PICTURES")
+SETTINGS = "inspector: {personal_data: true}\n"
+
+
+async def picture(page: Any, name: str) -> None:
+    if PICTURES:
+        await page.screenshot(path=Path(PICTURES) / f"{name}.png", full_page=True)
+
+
+async def faults_of(page: Any, axe: str) -> list[str]:
+    """Return what the accessibility checker finds, one line each."""
+    # By the tools of the browser, past the page's own policy.
+    await page.evaluate(axe)
+    found = await page.evaluate("axe.run(document, {resultTypes: ['violations']})")
+    return [f"{v['id']}: {n['html'][:120]}: {n['failureSummary']}" for v in found["violations"] for n in v["nodes"]]
+
+
+async def test_what_the_page_shows_is_what_the_store_holds(tmp_path: Path) -> None:
+    service = inspected_service(tmp_path, settings=SETTINGS)
+    async with serving(service) as address, browser() as chromium:
+        await until(lambda: not service.missing)
+        context = await chromium.new_context(viewport={"width": 1360, "height": 900}, color_scheme="light")
+        page = await context.new_page()
+        complaints: list[str] = []
+        hosts: set[str] = set()
+        page.on("console", lambda message: complaints.append(message.text) if message.type == "error" else None)
+        page.on("pageerror", lambda fault: complaints.append(str(fault)))
+        page.on("request", lambda request: hosts.add(request.url.split("/")[2]) if "://" in request.url else None)
+        await page.goto(f"http://{address}/inspect")
+        await page.get_by_text("Nobody is on the line.").wait_for()
+
+        # Live: the call appears by itself, and its turns as they end.
+        caller = await hold_call(address)
+        await page.locator("#live a", has_text="user-42").click()
+        await page.locator(".talk .caller", has_text="i want to know my balance").wait_for()
+        await page.locator(".head .chip", has_text="live").wait_for()
+        await interrupt(caller)
+        await page.locator(".head .chip", has_text="disconnected").wait_for()
+        await page.locator(".talk .agent", has_text="I see.").wait_for()
+        await page.locator("audio[src]").wait_for()
+        await picture(page, "desktop-light")
+
+        # The transcript.
+        stored = await service.store.load("user-42")
+        assert stored is not None
+        records = [payload_of(event) for event in stored.events]
+        heard = [(p["text"], p.get("unheard", "")) for kind, p in records if kind == "bot"]
+        told = [
+            await line.evaluate(
+                "e => [[...e.querySelector('p').childNodes].filter(n => n.nodeType === 3)"
+                ".map(n => n.data).join('').trim(), e.querySelector('s')?.lastChild.data ?? '']"
+            )
+            for line in await page.locator(".talk .agent").all()
+        ]
+        assert [tuple(pair) for pair in told] == heard
+        said = [p["text"] for kind, p in records if kind == "user" and p["kind"] == "speech"]
+        assert await page.locator(".talk .caller p").all_inner_texts() == [
+            said[0], "it is [redacted]", *said[2:],
+        ]  # fmt: skip
+
+        # The flow chart, memory, turns, records.
+        chart = page.locator(".skill", has_text="Account balance").locator("svg")
+        assert await chart.locator("g.done").count() == 4
+        assert "overdrawn, action utter_overdrawn, not reached" in (await chart.get_attribute("aria-label") or "")
+        await page.get_by_role("tab", name="Memory").click()
+        assert await page.locator("[data-field='balance.amount'] .value").inner_text() == "42.5"
+        assert "redacted" in await page.locator("[data-field='balance.account_number'] .value").inner_text()
+        await page.get_by_role("tab", name="Turns").click()
+        times = [p for kind, p in records if kind == "turn_timeline"]
+        assert await page.locator(".turn").count() == len(times)
+        third = times[2]["first_audio"] - times[2]["speech_end"]
+        assert f"{round(third * 1000)} ms to first audio" in await page.locator(".turn").nth(2).inner_text()
+        await page.get_by_role("tab", name="Events").click()
+        await page.locator("[data-sequence='0']").wait_for()
+        assert await page.locator("[data-sequence]").count() == len(records)
+        await page.get_by_role("tab", name="Events").press("ArrowLeft")
+        await page.locator("[data-prompt]").first.click()
+        assert "You are Agent" in await page.locator("[data-prompt] pre").first.inner_text()
+
+        # Playback goes to a line's place, and the line that is heard is marked.
+        await page.locator(".talk .agent button").nth(1).click()
+        await page.locator(".talk .agent.now").wait_for()
+        at = await page.evaluate("document.querySelector('audio').currentTime")
+        assert times[1]["first_audio"] - 0.1 <= at <= times[1]["last_audio"]
+        assert await page.locator(".wave .onset").count() == 1
+        assert await page.locator(".wave .peaks").count() == 2
+
+        # Personal data only when it is asked for.
+        assert NUMBER not in await page.content()
+        await page.get_by_label("Show personal data").check()
+        await page.locator(".talk .caller", has_text="four seven double one eight two").wait_for()
+
+        # For everyone, at any size, in both colour schemes.
+        axe = axe_source()
+        assert axe is not None, "npm is needed for the accessibility checker"
+        sizes = (("light", 1360, 900), ("dark", 390, 844))
+        for scheme, width, height in sizes:
+            await page.emulate_media(color_scheme=scheme)
+            await page.set_viewport_size({"width": width, "height": height})
+            for name in ("Memory", "Turns", "Flow"):
+                await page.get_by_role("tab", name=name).click()
+                await page.locator(f"[aria-labelledby='tab-{name}']").wait_for()
+                assert await faults_of(page, axe) == []
+            assert await page.evaluate("document.documentElement.scrollWidth") <= width
+            await picture(page, f"{width}-{scheme}")
+
+        # By keyboard: back to the list, search, and away with it.
+        await page.get_by_role("link", name="← All").press("Enter")
+        await page.get_by_label("Id or caller").fill("nobody")
+        await page.get_by_text("No conversation fits.").wait_for()
+        assert await faults_of(page, axe) == []
+        await page.get_by_label("Id or caller").fill("USER")
+        await page.locator("#past a").press("Enter")
+        await page.get_by_role("button", name="Delete").press("Enter")
+        await page.locator("#delete-dialog").get_by_role("button", name="Delete").press("Enter")
+        await page.get_by_text("No conversation fits.").wait_for()
+        assert await service.store.load("user-42") is None
+        assert complaints == []
+        assert hosts == {address}
+
+
+async def test_a_service_with_a_key_is_opened_with_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    key = "a-key-of-more-than-16-characters"
+    monkeypatch.setenv("VOICE_AGENT_API_KEY", key)
+    async with serving(inspected_service(tmp_path)) as address, browser() as chromium:
+        page = await chromium.new_page()
+        await page.goto(f"http://{address}/inspect")
+        field = page.get_by_label("Key", exact=True)
+        await field.fill("not the right one at all")
+        await field.press("Enter")
+        await page.get_by_text("That key is not accepted.").wait_for()
+        await field.fill(key)
+        await field.press("Enter")
+        await page.locator("#link", has_text="live").wait_for()
+        await page.get_by_text("No conversation fits.").wait_for()
+        assert key not in page.url
