@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from tests.fakes.model import Entry, ScriptedModel, tool_call
+from tests.fakes.sink import CallSink
 from tests.support.dialogue_projects import Calendar, Caller
+from voice_agent.config import TransferOptions
 from voice_agent.config_files import load_config
 from voice_agent.dialogue.agent import Agent
+from voice_agent.dialogue.cancellation import CancelToken
+from voice_agent.dialogue.reply import SESSION_START, UserInput
+from voice_agent.transfers import TransferReason
 
 ROOT = Path(__file__).parents[2]
 BALANCE, OUTAGE, PAYMENT, ADVICE = (
@@ -123,3 +129,21 @@ async def test_a_call_ends_with_a_question_and_a_goodbye() -> None:
     said = await bench.says("five")
     assert said.messages[-1] == "Thank you for calling Northline Telecom. Goodbye."
     assert [type(item).__name__ for item in said.sink.items][-2:] == ["Say", "HangUp"]
+
+
+async def test_a_person_is_put_through_to_where_one_is_configured_and_offered_a_call_back_where_not() -> None:
+    bench = await nora([tool_call("start_skill", skill="human_handoff"), LISTEN])
+    said = await bench.says("can I speak to a person?")
+    assert said.sink.responses == ["utter_no_transfer", "utter_ask_call_back"]
+
+    config = load_config(ROOT, {})
+    transfers = {"support": TransferOptions(to="+15550100")}
+    config = replace(config, integrations=config.integrations.model_copy(update={"transfers": transfers}))
+    model = ScriptedModel([tool_call("start_skill", skill="human_handoff"), LISTEN])
+    agent = Agent.load(config, model, clock=Calendar())
+    assert agent.problems == ()
+    sink, conversation = CallSink(TransferReason.NO_ANSWER), agent.open("c2", channel="websocket")
+    await conversation.turn(SESSION_START, turn_id="t0", sink=CallSink(), cancel=CancelToken())
+    await conversation.turn(UserInput("a person please"), turn_id="t1", sink=sink, cancel=CancelToken())
+    assert [target.to for target in sink.targets] == ["+15550100"]
+    assert sink.responses == ["utter_transfer", "utter_nobody_there", "utter_ask_call_back"]

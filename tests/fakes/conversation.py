@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from voice_agent.dialogue.cancellation import CancelToken, TurnCancelled, race
 from voice_agent.dialogue.reply import (
+    EndingSink,
     ExpectedAnswer,
     HangUp,
     HeardReply,
@@ -18,6 +19,7 @@ from voice_agent.dialogue.reply import (
     TurnStatus,
     UserInput,
 )
+from voice_agent.transfers import TransferTarget
 
 
 @dataclass
@@ -29,6 +31,7 @@ class Speaker:
     sink: ReplySink
     cancel: CancelToken
     log: list[tuple[str, Any]]
+    ended: list[str] = field(default_factory=list)
     message: int = 0
 
     def say(self, text: str, *, interruptible: bool = True, source: str = "response") -> None:
@@ -66,7 +69,14 @@ class Speaker:
             raise
 
     def hang_up(self, reason: str = "completed") -> None:
-        self.sink.emit(HangUp(reason))
+        self.sink.emit(HangUp(reason, lambda: self.ended.append(reason)))
+
+    async def transfer(self, name: str, timeout_s: float = 30.0) -> bool:
+        """Put the caller through; return whether they are gone."""
+        assert isinstance(self.sink, EndingSink)
+        result = await self.sink.transfer(TransferTarget(name, "+15550100", timeout_s=timeout_s))
+        self.log.append(("transfer", f"{name} {result.reason.value}"))
+        return result.completed
 
 
 Script = Callable[[Speaker], Awaitable[None]]
@@ -95,6 +105,7 @@ class ScriptedConversation:
         expected: What would answer the open question.
         log: ``("turn", text)``, ``("commit", heard)``, ``("note", kind)``, ``("close", outcome)`` and what
             the scripts add, in the order it happened.
+        ended: Reasons of hang-ups that nothing could keep any more: what a tracker would hold as done.
         replies: Every committed reply by turn id, in order.
         statuses: How each turn ended.
         records: What the call noted of itself: its beginning, the times of its turns, its end.
@@ -116,6 +127,7 @@ class ScriptedConversation:
         self.expected: ExpectedAnswer | None = None
         self.log: list[tuple[str, Any]] = []
         self.records: list[tuple[str, dict[str, Any]]] = []
+        self.ended: list[str] = []
         self.replies: list[tuple[str, HeardReply]] = []
         self.statuses: list[TurnStatus] = []
         self.inputs: list[UserInput] = []
@@ -134,7 +146,7 @@ class ScriptedConversation:
         self.log.append(("turn", user.text))
         status = TurnStatus.COMPLETED
         try:
-            await self._script(user)(Speaker(user, turn_id, sink, cancel, self.log))
+            await self._script(user)(Speaker(user, turn_id, sink, cancel, self.log, self.ended))
         except TurnCancelled as cancelled:
             status = TurnStatus.CANCELLED
             self.cancelled_with.append(cancelled.reason)

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, field
+from typing import Any
 
+from voice_agent.dialogue.cancellation import CancelToken, race
 from voice_agent.dialogue.reply import HangUp, HeardReply, ReplyItem, Say
+from voice_agent.transfers import TransferReason, TransferResult, TransferTarget
 
 
 @dataclass
@@ -44,3 +47,28 @@ class CollectingSink:
     def heard(self) -> HeardReply:
         """All of it, as heard by a caller who let it play to the end."""
         return HeardReply(self.text)
+
+
+class CallSink(CollectingSink):
+    """An `EndingSink` whose transfers come to ``reason`` after ``seconds``. ``ends``: the callback of each `HangUp`."""
+
+    def __init__(self, reason: TransferReason = TransferReason.BUSY, seconds: float = 0.0) -> None:
+        super().__init__()
+        self.reason, self.seconds = reason, seconds
+        self.cancel = CancelToken()
+        self.targets: list[TransferTarget] = []
+        self.ends: list[Any] = []
+
+    @property
+    def can_transfer(self) -> bool:
+        return True
+
+    async def transfer(self, target: TransferTarget) -> TransferResult:
+        self.targets.append(target)
+        await race(asyncio.sleep(self.seconds), self.cancel, name="ring")
+        return TransferResult(self.reason)
+
+    def emit(self, item: Any) -> None:
+        super().emit(item)
+        if isinstance(item, HangUp):
+            self.ends.append(item.ended)

@@ -12,7 +12,7 @@ alone which words it holds, and how many of them::
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -22,6 +22,7 @@ from tests.fakes.recognizer import as_asked
 from voice_agent.audio.frames import FRAME_SAMPLES, SILENCE
 from voice_agent.call.wire import CallInputs, MetricsMessage, TranscriptMessage, WireMessage, WireTraits
 from voice_agent.speech.protocols import Priority, Transcript, Urgency, Voicing
+from voice_agent.transfers import TransferReason, TransferResult, TransferTarget
 
 FRAME_S = 0.02
 SECONDS_PER_WORD = 0.3
@@ -69,6 +70,8 @@ class FakeWire:
         stuck: `drain`, `hang_up` and cancellation of `run` take for ever (bounded by who waits).
         media_until: No frames at all are sent after this.
         follows_state: The client asked to be told whose moment it is.
+        transfers: What becomes of each transfer: (seconds it rings, reason); the last one repeats. None: the wire
+            cannot transfer.
 
     Attributes:
         frames: Agent frames as (loop time, frame).
@@ -76,6 +79,7 @@ class FakeWire:
         frames_at_clear: How many frames had been sent by then.
         messages: Messages as (loop time, message).
         hung_up: Reasons of `hang_up`, in order.
+        transferred: Targets of `transfer`, as (loop time, target).
     """
 
     def __init__(
@@ -89,8 +93,11 @@ class FakeWire:
         stuck: bool = False,
         media_until: float = float("inf"),
         follows_state: bool = False,
+        transfers: Sequence[tuple[float, TransferReason]] | None = None,
     ) -> None:
-        self.traits = WireTraits("fake", reports_position, follows_state)
+        self.traits = WireTraits("fake", reports_position, follows_state, can_transfer=transfers is not None)
+        self._transfers = list(transfers or ())
+        self.transferred: list[tuple[float, TransferTarget]] = []
         self._seconds, self._leave, self._sends_silence = seconds, leave, sends_silence
         self._drain_s, self._stuck, self._media_until = drain_s, stuck, media_until
         self._segments: list[Segment] = []
@@ -175,6 +182,12 @@ class FakeWire:
         self._closed.set()
         if self._stuck:
             await asyncio.sleep(3600)
+
+    async def transfer(self, target: TransferTarget) -> TransferResult:
+        self.transferred.append((asyncio.get_running_loop().time(), target))
+        seconds, reason = self._transfers.pop(0) if len(self._transfers) > 1 else self._transfers[0]
+        await asyncio.sleep(seconds)
+        return TransferResult(reason)
 
     # What a test reads
 

@@ -89,6 +89,9 @@ def _turn(steps: AgentTurn) -> Turn:
                 await speaker.wait(step.wait)
             elif step.tool is not None:
                 await speaker.tool(step.tool.name, step.tool.seconds, interruptible=step.tool.interruptible)
+            elif step.transfer is not None:
+                if await speaker.transfer(step.transfer):
+                    return
             elif step.fail is not None:
                 raise RuntimeError(step.fail)
             else:

@@ -65,6 +65,7 @@ class ScriptWire(FakeWire):
             drain_s=line.drain_s,
             stuck=line.stuck,
             media_until=float("inf") if line.media_until is None else line.media_until,
+            transfers=line.transfers,
         )
         self._clock, self._story, self._words = clock, story, words
         self._acts = list(acts)

@@ -145,16 +145,19 @@ async def _play(script: Script, hang_up_at: float | None) -> Played:
     assert asyncio.all_tasks() == before, "tasks were left behind"
     gc.collect()
     assert reference() is None, "the ended call is still referenced"
-    _check(played)
+    _check(played, script)
     return played
 
 
-def _check(played: Played) -> None:
+def _check(played: Played, script: Script) -> None:
     agent, wire = played.agent, played.wire
     assert agent.parallel <= 1, "two turns ran at once"
     assert len(agent.closed) == 1, "the conversation must be closed exactly once"
     assert not played.voice.open, "a synthesis was left open"
     assert len(wire.hung_up) == 1, "the wire must be hung up exactly once"
+    by_agent = [step.hang_up for turn in script.agent + script.silence for step in turn if step.hang_up is not None]
+    is_over = played.outcome.outcome == "completed" and played.outcome.reason in by_agent
+    assert agent.ended == [played.outcome.reason] * is_over, "a hang-up is done exactly when the call has ended by it"
     kinds = [kind for kind, _ in agent.log]
     assert kinds[-1] == "close", "something happened after the end"
     turns = [k for k in kinds if k in ("turn", "heard")]

@@ -9,6 +9,8 @@ from typing import Annotated, Any, Literal
 import yaml
 from pydantic import BaseModel, BeforeValidator, ConfigDict, model_validator
 
+from voice_agent.transfers import TransferReason
+
 
 class _Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -34,6 +36,8 @@ class Step(_Strict):
     wait: float | None = None
     tool: Tool | None = None
     hang_up: str | None = None
+    transfer: str | None = None
+    """Put the caller through; what comes after it is for when that fails."""
     fail: str | None = None
     """The dialogue breaks with this message."""
 
@@ -102,6 +106,8 @@ class Line(_Strict):
     stuck: bool = False
     """Neither drains nor hangs up by itself."""
     resumed: bool = False
+    transfers: tuple[tuple[float, TransferReason], ...] | None = None
+    """How long each transfer rings, and what comes of it; the last one repeats."""
 
 
 class VoiceScript(_Strict):

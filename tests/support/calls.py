@@ -14,6 +14,7 @@ from voice_agent.call.call import Call
 from voice_agent.call.clock import MediaClock
 from voice_agent.call.outcome import CallOutcome
 from voice_agent.call.recorder import Recorder
+from voice_agent.call.transfer import HoldAudio, ringing_tone
 from voice_agent.config import TurnTaking
 from voice_agent.speech.protocols import Recognizer, Voice
 
@@ -33,6 +34,7 @@ def make_call(
     resumed: bool = False,
     recorder: Recorder | None = None,
     call_id: str = "call",
+    hold_audio: HoldAudio = ringing_tone,
 ) -> Call:
     """Return a call with fakes for whatever is not given."""
     return Call(
@@ -47,6 +49,7 @@ def make_call(
         resumed=resumed,
         recorder=recorder,
         strict=True,
+        hold_audio=hold_audio,
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args, get_origin
 
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
@@ -60,18 +60,26 @@ def _section(model: type[BaseModel], path: str, documented: Mapping[str, Mapping
     """Yield the options of ``model``, then those of each model within it under a heading of its own."""
     texts = documented[model.__name__]
     within = {name: option for name, option in model.model_fields.items() if _model(option) is not None}
-    plain = [name for name in model.model_fields if name not in within]
+    named = {name: option for name, option in model.model_fields.items() if _named(option) is not None}
+    plain = [name for name in model.model_fields if name not in within and name not in named]
     if plain:
         yield from ("", "| option | default | meaning |", "|-|-|-|")
         for name in plain:
             key = _YAML_KEYS.get(name, name)
             yield f"| `{key}` | {_default(model.model_fields[name])} | {_cell(texts.get(name, ''))} |"
-    for name, option in within.items():
-        inner = _model(option)
+    for name, option in {**within, **named}.items():
+        inner = _model(option) or _named(option)
         assert inner is not None
         if any(_model(option) is None for option in inner.model_fields.values()):
-            yield from ("", f"### `{path}{name}`", "", texts.get(name, ""))
+            heading = f"{path}{name}.NAME" if name in named else f"{path}{name}"
+            yield from ("", f"### `{heading}`", "", texts.get(name, ""))
         yield from _section(inner, f"{path}{name}.", documented)
+
+
+def _named(option: FieldInfo) -> type[BaseModel] | None:
+    """Return the model of a mapping whose keys are names that the project gives."""
+    of = get_args(option.annotation) if get_origin(option.annotation) is dict else ()
+    return of[1] if len(of) == 2 and isinstance(of[1], type) and issubclass(of[1], BaseModel) else None
 
 
 def _model(option: FieldInfo) -> type[BaseModel] | None:

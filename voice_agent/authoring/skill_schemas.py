@@ -169,7 +169,7 @@ def block_schema() -> Schema:
         _step("action", {"type": "string", "pattern": "^(utter_|action_listen$|action_hangup$|hangup$|listen$)"}),
         _step(
             "execute_tool",
-            _about("A tool of the skill, listen, or hangup.", _TEXT),
+            _about("A tool of the skill, listen, hangup, or transfer.", _TEXT),
             {"args": arguments, "arguments": arguments},
         ),
         _step("noop", {"enum": [True]}),

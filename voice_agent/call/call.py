@@ -17,6 +17,7 @@ from collections.abc import Coroutine
 from typing import Any
 
 from voice_agent.call.arbiter import Arbiter
+from voice_agent.call.bounded import TEARDOWN_GRACE_S, bounded
 from voice_agent.call.clock import MediaClock
 from voice_agent.call.ears import Ears
 from voice_agent.call.floor import Event, Floor, State
@@ -25,17 +26,18 @@ from voice_agent.call.inbox import MAX_CHARACTERS
 from voice_agent.call.intake import Intake
 from voice_agent.call.keys import KeyBuffer
 from voice_agent.call.mouth import Mouth
-from voice_agent.call.outcome import OUTCOMES, CallOutcome
+from voice_agent.call.outcome import OUTCOMES, TRANSFERRED, CallOutcome
 from voice_agent.call.playout import Playout
 from voice_agent.call.recorder import Recorder
 from voice_agent.call.status import Status
 from voice_agent.call.timeline import Times
+from voice_agent.call.transfer import HoldAudio, ringing_tone
 from voice_agent.call.turn import Entry
 from voice_agent.call.turns import TurnRunner
 from voice_agent.call.watchdog import Watchdog
 from voice_agent.call.wire import Wire
 from voice_agent.config import TurnTaking
-from voice_agent.dialogue.cancellation import CancelReason, CancelToken, TurnCancelled, race
+from voice_agent.dialogue.cancellation import CancelReason, CancelToken, race
 from voice_agent.dialogue.reply import SESSION_START, Conversation, InputKind
 from voice_agent.speech.protocols import Recognizer, Voice, VoiceDetector
 from voice_agent.telemetry.logging import bind
@@ -46,7 +48,6 @@ TURN_SHARE = 0.6
 """Share of `TurnTaking.close_timeout_s` that a turn may use to finish after a hang-up; the rest is for what follows."""
 HANG_UP_SHARE = 0.3
 """Share of it, within the turn's, that the wire may use for its own hang-up."""
-TEARDOWN_GRACE_S = 0.3
 
 
 class Call:
@@ -66,8 +67,12 @@ class Call:
         resumed: bool = False,
         recorder: Recorder | None = None,
         strict: bool = False,
+        hold_audio: HoldAudio = ringing_tone,
     ) -> None:
-        """Args: ``resumed``: no greeting, the conversation goes on. ``strict``: illegal floor transitions raise."""
+        """Args: ``resumed``: no greeting, the conversation goes on. ``strict``: illegal floor transitions raise.
+
+        ``hold_audio``: what is heard while the caller is put through.
+        """
         loop = asyncio.get_running_loop()
         self._id, self._conversation, self._wire, self._options = call_id, conversation, wire, options
         self._resumed, self._recorder = resumed, recorder
@@ -76,7 +81,16 @@ class Call:
             recorder.begin(self._times.began)
         self._keys = KeyBuffer()
         playout = Playout(wire, clock, loop.time, lead_ms=options.lead_ms, fade_ms=options.fade_ms, recorder=recorder)
-        self._runner = TurnRunner(call_id, conversation, wire, options, self._times, self._agent_hangs_up)
+        self._runner = TurnRunner(
+            call_id,
+            conversation,
+            wire,
+            options,
+            self._times,
+            self._agent_hangs_up,
+            on_transferred=self._transferred,
+            hold_audio=hold_audio,
+        )
         self._status = Status(wire, self._runner, self._times)
         self._floor = FloorKeeper(Floor(strict=strict), self._runner, conversation, options, self._times, self._status)
         self._intake = Intake(self._floor, self._runner, wire, options, self._times)
@@ -194,7 +208,7 @@ class Call:
             except Exception:
                 log.exception("the call failed")
                 self._finish(CancelReason.SHUTDOWN, "internal_error", outcome="failed")
-                await self._bounded(self._wire.hang_up("internal_error"), "hang_up", TEARDOWN_GRACE_S * 2)
+                await bounded(self._wire.hang_up("internal_error"), "hang_up", TEARDOWN_GRACE_S * 2)
             finally:
                 self._finish(CancelReason.SHUTDOWN, "shutdown")
                 await self._close_conversation()
@@ -252,6 +266,11 @@ class Call:
     def _agent_hangs_up(self, reason: str) -> None:
         self._finish(CancelReason.HANG_UP, reason, outcome="completed")
 
+    def _transferred(self, destination: str) -> None:
+        self._finish(CancelReason.HANG_UP, destination, outcome=TRANSFERRED)
+        # The connection may have ended because of it, and a moment before it was known.
+        self._ending = (TRANSFERRED, destination)
+
     def _finish(self, cancel: CancelReason, reason: str, outcome: str | None = None) -> None:
         """The point of no return, taken once: silence, commit what was heard, cancel the turn."""
         if self._ending is not None:
@@ -269,12 +288,14 @@ class Call:
         """Hang up and let the turn finish, both within their shares of the closing time."""
         assert self._ending is not None
         limit_s = self._options.close_timeout_s * HANG_UP_SHARE
-        await self._bounded(self._wire.hang_up(self._ending[1]), "hang_up", limit_s)
+        outcome, reason = self._ending
+        said = outcome if outcome == TRANSFERRED else reason
+        await bounded(self._wire.hang_up(said), "hang_up", limit_s)
         grace_s = self._options.grace_ms / 1000
         left = self._closing_at + self._options.close_timeout_s * TURN_SHARE + grace_s - self._times.now()
-        await self._bounded(self._runner.idle(), "last_turn", max(0.0, left))
+        await bounded(self._runner.idle(), "last_turn", max(0.0, left))
         if self._recorder is not None:
-            await self._bounded(self._recorder.close(), "recorder", TEARDOWN_GRACE_S * 2)
+            await bounded(self._recorder.close(), "recorder", TEARDOWN_GRACE_S * 2)
 
     async def _close_conversation(self) -> None:
         assert self._ending is not None
@@ -286,23 +307,10 @@ class Call:
         self._note("call_ended", outcome=outcome, reason=reason, seconds=seconds, turns=self._runner.ended, **kept)
         # A conversation cut off by the service may be taken up again, unlike one that was completed.
         work = self._conversation.close(reason if reason == CancelReason.SHUTDOWN.value else outcome)
-        await self._bounded(work, "conversation_close", max(limit, shortest))
+        await bounded(work, "conversation_close", max(limit, shortest))
 
     def _note(self, kind: str, **data: Any) -> None:
         try:
             self._conversation.note(kind, call_id=self._id, **data)
         except Exception:
             log.exception("a note could not be recorded")
-
-    async def _bounded(self, work: Coroutine[Any, Any, Any], name: str, limit_s: float) -> None:
-        """Run ``work`` for at most ``limit_s``; a fault is logged, never raised."""
-        token = CancelToken()
-        timer = asyncio.get_running_loop().call_later(limit_s, token.cancel, CancelReason.TIMEOUT)
-        try:
-            await race(work, token, name=name, grace_s=TEARDOWN_GRACE_S)
-        except TurnCancelled:
-            log.warning("%s did not finish within %.1f s", name, limit_s)
-        except Exception:
-            log.exception("%s failed", name)
-        finally:
-            timer.cancel()

@@ -34,6 +34,8 @@ class State(Enum):
     """The caller has the floor; the cancelled turn is ending."""
     LEAVING = "leaving"
     """The goodbye is being played out; when it is, the agent hangs up."""
+    GONE = "gone"
+    """The caller is being put through: past the point of no return, nothing they say rolls it back."""
     CLOSED = "closed"
     """The call is over. Whatever comes late changes nothing."""
 
@@ -51,6 +53,10 @@ class Event(Enum):
     """The caller takes the floor from the running turn."""
     GOODBYE = "goodbye"
     """Everything before a hang-up was played here; the far end still plays."""
+    DEPARTED = "departed"
+    """The point of no return of a transfer was passed."""
+    STAYED = "stayed"
+    """The transfer failed: the agent goes on."""
     TURN_ENDED = "turn_ended"
     ENDED = "ended"
 
@@ -107,6 +113,12 @@ TRANSITIONS: Mapping[tuple[State, Event], Outcome] = {
     (State.LEAVING, Event.CALLER_DONE): (State.LEAVING, _NOTHING),
     (State.LEAVING, Event.CONFIRMED): (State.YIELDING, (Command.YIELD,)),
     (State.LEAVING, Event.TURN_ENDED): (State.LISTENING, _NOTHING),
+    (State.LEAVING, Event.DEPARTED): (State.GONE, _NOTHING),
+    (State.GONE, Event.CALLER_VOICE): (State.GONE, _NOTHING),
+    (State.GONE, Event.CALLER_DONE): (State.GONE, _NOTHING),
+    (State.GONE, Event.CONFIRMED): (State.GONE, _NOTHING),
+    (State.GONE, Event.STAYED): (State.SPEAKING, _NOTHING),
+    (State.GONE, Event.TURN_ENDED): (State.LISTENING, _NOTHING),
     **{(state, Event.ENDED): (State.CLOSED, _NOTHING) for state in State},
     **{(State.CLOSED, event): (State.CLOSED, _NOTHING) for event in Event},
 }

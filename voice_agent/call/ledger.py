@@ -176,7 +176,7 @@ class PlayoutLedger:
         return reached
 
     def faded(self, samples: int) -> None:
-        """After `clear`: so much was sent as the fade of the cut sound. The far end counts it; it says nothing new."""
+        """So much was sent that is no part of the reply: a fade, a ringing tone. The far end counts it all the same."""
         self._stream += samples
         self._stream_base += samples
 

@@ -15,7 +15,7 @@ import asyncio
 import logging
 import math
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 
@@ -119,6 +119,21 @@ class Mouth:
     def mark_reached(self, name: str) -> None:
         """The far end has come to a mark."""
         self._playout.mark_reached(name)
+
+    def go_on(self, turn: Turn) -> None:
+        """The dialogue says more after all."""
+        if turn is self._turn:
+            self._said_all = False
+            turn.over.clear()
+            self._playout.go_on()
+
+    def ring(self, frames: Iterator[bytes]) -> None:
+        """Let the caller hear ``frames`` until `hush`."""
+        self._playout.ring(frames)
+
+    def hush(self) -> None:
+        """No more of what `ring` plays."""
+        self._playout.hush()
 
     def hold(self) -> None:
         """Keep the turn's first audio back."""

@@ -13,6 +13,7 @@ OUTCOMES = {
     CancelReason.SHUTDOWN: "completed",
 }
 """What a call's end comes to by itself, by what ended it."""
+TRANSFERRED = "transferred"
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,10 +21,10 @@ class CallOutcome:
     """How a call ended.
 
     Attributes:
-        outcome: ``completed`` (by the agent or the service), ``disconnected`` (by the caller, the
-            connection, or for want of media) or ``failed``.
+        outcome: ``completed`` (by the agent or the service), ``transferred`` (to somebody else),
+            ``disconnected`` (by the caller, the connection, or for want of media) or ``failed``.
         reason: More exactly: ``caller_hang_up``, ``connection_lost``, ``media_timeout``, ``max_duration``,
-            ``shutdown``, ``internal_error``, or the reason the agent hung up with.
+            ``shutdown``, ``internal_error``, the reason the agent hung up with, or the name of the destination.
         seconds: Length of the call.
         turns: Turns that were run.
     """

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -74,6 +74,7 @@ class Playout:
         self._echoes_marks = wire.traits.echoes_marks
         self._stretch = self._unmarked = 0
         self._held = self._finished = self._started = self._audible = False
+        self._sound: Iterator[bytes] | None = None
         self._unsubscribe: Callable[[], None] | None = None
         self._on_started: Callable[[], None] = _nothing
         self._on_aside: Callable[[], None] = _nothing
@@ -136,6 +137,22 @@ class Playout:
         """No more pieces come. `on_drained` is called once all of them were heard."""
         self._finished = True
         self._go()
+
+    def go_on(self) -> None:
+        """More pieces come after all."""
+        self._finished = False
+
+    def ring(self, frames: Iterator[bytes]) -> None:
+        """Let the caller hear ``frames``, one per tick, until `hush`. They are no part of the reply."""
+        if self._ledger is not None:
+            self._sound = frames
+            self._subscribe()
+
+    def hush(self) -> None:
+        """No more of what `ring` plays."""
+        if self._sound is not None:
+            self._sound = None
+            self._stop_ticking()
 
     def hold(self) -> None:
         """Release nothing until `resume`."""
@@ -211,18 +228,28 @@ class Playout:
             return
         now = self._now()
         if self._at < len(self._clips):
-            self._unsubscribe = self._clock.subscribe(self._tick)
+            self._subscribe()
             self._release(now)
         elif self._finished:
             if self._ledger.drained(now):
                 self._on_drained()
             else:
-                self._unsubscribe = self._clock.subscribe(self._tick)
+                self._subscribe()
+
+    def _subscribe(self) -> None:
+        if self._unsubscribe is None:
+            self._unsubscribe = self._clock.subscribe(self._tick)
 
     def _tick(self) -> None:
         ledger, now, clips = self._ledger, self._clock.now, self._clips
         if ledger is None:
             self._stop_ticking()
+            return
+        if self._sound is not None:
+            frame = next(self._sound, None)
+            if frame is not None:
+                ledger.faded(FRAME_SAMPLES)
+                self._send(frame, now)
             return
         if self._at < len(clips):
             self._release(now)
@@ -298,7 +325,7 @@ class Playout:
 
     def _forget(self) -> None:
         self._stop_ticking()
-        self._ledger = None
+        self._ledger = self._sound = None
         self._clips.clear()
         self._at = self._offset = 0
         self._on_started = self._on_aside = self._on_drained = self._on_room = _nothing

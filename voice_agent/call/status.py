@@ -31,6 +31,7 @@ NAMES: Mapping[State, StateName] = {
     State.PAUSED: "paused",
     State.YIELDING: "hearing",
     State.LEAVING: "speaking",
+    State.GONE: "thinking",
 }
 """The end of a call is told by its own message."""
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
 from voice_agent.call.ledger import PlayoutLedger
 from voice_agent.call.timeline import Timeline
 from voice_agent.dialogue.cancellation import CancelToken
 from voice_agent.dialogue.reply import SILENCE, HangUp, InputKind, ReplyItem, TurnStatus, UserInput
+from voice_agent.transfers import NOT_SUPPORTED, TransferResult, TransferTarget
 
 
 @dataclass(slots=True)
@@ -37,15 +38,21 @@ class Entry:
         return self.user is not None and self.user.kind is not InputKind.INTENT
 
 
+PutThrough = Callable[["Turn", TransferTarget], Awaitable[TransferResult]]
+
+
 @dataclass(eq=False)
 class Turn:
-    """A turn in flight. It is the `ReplySink` of its own reply: what comes after its end is dropped.
+    """A turn in flight. It is the `EndingSink` of its own reply: what comes after its end is dropped.
 
     Attributes:
         started: Loop time of the commit that opened it.
         first: It is the first turn of the call: the greeting.
         over: Set when the reply was heard to its end, or the turn was cancelled.
         hang_up: The dialogue wants the call to end after this reply; holds the reason.
+        ended: Records that it has ended, once nothing can keep it any more.
+        put_through: Transfers the caller; None where the wire cannot.
+        transferred: The destination that has taken the call over.
         status: How the dialogue's part ended; None while it runs.
         closed: Nothing of this turn may reach the caller any more.
         begun: The dialogue has been asked; before that there is nothing to commit.
@@ -61,6 +68,9 @@ class Turn:
     token: CancelToken = field(default_factory=CancelToken)
     over: asyncio.Event = field(default_factory=asyncio.Event)
     hang_up: str | None = None
+    ended: Callable[[], None] | None = None
+    put_through: PutThrough | None = None
+    transferred: str | None = None
     closed: bool = False
     begun: bool = False
     draining: bool = False
@@ -80,6 +90,19 @@ class Turn:
         if self.closed or self.token.is_cancelled:
             return
         if isinstance(item, HangUp):
-            self.hang_up = item.reason
+            self.hang_up, self.ended = item.reason, item.ended
             return
         self.take(self, item)
+
+    @property
+    def can_transfer(self) -> bool:
+        """Whether the caller can be put through to somebody else."""
+        return self.put_through is not None
+
+    async def transfer(self, target: TransferTarget) -> TransferResult:
+        """Put the caller through once what was said has been heard.
+
+        Raises:
+            TurnCancelled: The caller objected in time, or has gone.
+        """
+        return NOT_SUPPORTED if self.put_through is None else await self.put_through(self, target)

@@ -12,14 +12,16 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any
 
 from voice_agent.call.filler import FILLER, Filler
 from voice_agent.call.floor import Event, State
 from voice_agent.call.inbox import Inbox
 from voice_agent.call.ledger import PlayoutLedger
 from voice_agent.call.mouth import Mouth
+from voice_agent.call.parting import FloorHolder, Parting
 from voice_agent.call.timeline import Times
+from voice_agent.call.transfer import HoldAudio, Transfers, ringing_tone
 from voice_agent.call.turn import Entry, Turn
 from voice_agent.call.wire import MetricsMessage, TranscriptMessage, Wire
 from voice_agent.config import TurnTaking
@@ -33,23 +35,8 @@ log = logging.getLogger(__name__)
 BACKSTOP_S = 30.0
 """How long a cancelled turn may go on finishing (a tool that must not be cut) before it is abandoned."""
 INTERNAL_ERROR = "utter_internal_error"
-DRAIN_MARGIN_S = 0.5
-"""How much later than its own limit a wire may tell that it did not drain."""
 LINE_MESSAGE = 1_000_000
 """Number of a message that the call says by itself: after whatever the dialogue said before it failed."""
-
-
-class FloorHolder(Protocol):
-    """Raises events on the floor and carries out its commands."""
-
-    @property
-    def state(self) -> State: ...
-
-    def on(self, event: Event) -> None: ...
-
-    async def settled(self) -> None:
-        """Wait until no decision about the caller's voice is pending."""
-        ...
 
 
 class TurnRunner:
@@ -68,9 +55,13 @@ class TurnRunner:
         options: TurnTaking,
         times: Times,
         on_hang_up: Callable[[str], None],
+        *,
+        on_transferred: Callable[[str], None] = lambda destination: None,
+        hold_audio: HoldAudio = ringing_tone,
     ) -> None:
         self._call_id, self._conversation, self._wire = call_id, conversation, wire
-        self._options, self._times, self._on_hang_up = options, times, on_hang_up
+        self._options, self._times = options, times
+        self._on_hang_up, self._on_transferred = on_hang_up, on_transferred
         self._mouth: Mouth
         self._floor: FloorHolder
         self._backstop_s = BACKSTOP_S
@@ -80,6 +71,8 @@ class TurnRunner:
         self._idle.set()
         self._filler = Filler(options.filler_after_ms, lambda: self._floor.state is State.THINKING, self._say_filler)
         self.inbox = Inbox()
+        self._parting = Parting(wire, options, self.inbox)
+        self._transfers = Transfers(wire, self._parting, hold_audio, options.grace_ms / 1000)
         self.current: Turn | None = None
         self.ended = 0
         self._started = 0
@@ -87,6 +80,8 @@ class TurnRunner:
     def attach(self, mouth: Mouth, floor: FloorHolder) -> None:
         """Close the ring: the mouth and the floor know the runner, and the runner them."""
         self._mouth, self._floor = mouth, floor
+        self._parting.attach(floor)
+        self._transfers.attach(mouth, floor)
 
     async def run(self) -> None:
         """Take entries and run their turns until cancelled."""
@@ -131,6 +126,7 @@ class TurnRunner:
             first=self._started == 1,
         )
         turn.hang_up = entry.hang_up
+        turn.put_through = self._transfers.run if self._transfers.possible else None
         self.current = turn
         self._idle.clear()
         with bind(turn=turn.id):
@@ -142,8 +138,12 @@ class TurnRunner:
                 if result is not None:
                     turn.status = result.status
                     self._take_marks(turn, result)
-                self._mouth.finish(turn)
-                await self._play_out(turn)
+                if turn.transferred is not None:
+                    self._stop_and_commit(turn)
+                    self._on_transferred(turn.transferred)
+                else:
+                    self._mouth.finish(turn)
+                    await self._play_out(turn)
             finally:
                 self._end(turn)
 
@@ -201,43 +201,23 @@ class TurnRunner:
 
     async def _play_out(self, turn: Turn) -> None:
         """Wait until the reply was heard; then hang up if that was its end and the caller does not object."""
-        while True:
-            await turn.over.wait()
-            if turn.token.reason is CancelReason.TIMEOUT and turn.hang_up is not None:
-                # A goodbye that could not be spoken is no reason to stay.
-                self._on_hang_up(turn.hang_up)
-            if turn.token.is_cancelled or turn.hang_up is None:
-                return
-            if self._floor.state in (State.THINKING, State.SPEAKING):
-                self._floor.on(Event.GOODBYE)
-                turn.draining = True
-                if not await self._drain(turn):
-                    return
-                turn.draining = False
-            # A voice that came meanwhile is decided first; from here on nothing rolls the hang-up back.
-            if self._floor.state is State.LEAVING:
-                # Words that were kept for after the goodbye keep the call: nobody is cut off in mid-request.
-                # What the service itself ends, at the longest duration of a call, stays ended.
-                may_stay = self._options.interruptible_goodbye and turn.entry.hang_up is None
-                if not (may_stay and self.inbox.awaits_answer):
-                    self._stop_and_commit(turn)
-                    self._on_hang_up(turn.hang_up)
-                return
-            await self._floor.settled()
+        await turn.over.wait()
+        if turn.hang_up is None:
+            return
+        passed = await self._parting.passed(turn)
+        # A goodbye that could not be spoken is no reason to stay.
+        if passed or turn.token.reason is CancelReason.TIMEOUT:
+            self._stop_and_commit(turn)
+            self._record_end(turn)
+            self._on_hang_up(turn.hang_up)
 
-    async def _drain(self, turn: Turn) -> bool:
-        """Wait, not for ever, until the far end has played everything; False if the turn was cancelled meanwhile."""
-        limit_s = self._options.drain_timeout_s
+    @staticmethod
+    def _record_end(turn: Turn) -> None:
         try:
-            async with asyncio.timeout(limit_s + DRAIN_MARGIN_S):
-                await race(self._wire.drain(limit_s), turn.token, name="drain", grace_s=DRAIN_MARGIN_S)
-        except TurnCancelled:
-            return False
-        except TimeoutError:
-            log.warning("the wire did not drain within %.1f s", limit_s)
+            if turn.ended is not None:
+                turn.ended()
         except Exception:
-            log.exception("the wire failed to drain")
-        return True
+            log.exception("the end of the call could not be recorded")
 
     def _stop_and_commit(self, turn: Turn) -> None:
         now = self._times.now()
@@ -285,7 +265,7 @@ class TurnRunner:
         timeline = turn.timeline
         timeline.teardown = self._times.since()
         # Whoever still holds the sink (abandoned work) must not hold the call.
-        turn.take = _drop
+        turn.take, turn.put_through, turn.ended = _drop, None, None
         self.current = None
         self.ended += 1
         self._idle.set()

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, runtime_checkable
+
+from voice_agent.transfers import TransferResult, TransferTarget
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,12 +23,14 @@ class WireTraits:
             does not, the wall clock caps what counts as heard.
         follows_state: The client asked to be told whose moment it is (`StateMessage`, `HeardMessage`).
         echoes_marks: It does so by telling which `MarkMessage` it has come to (`CallInputs.mark_reached`).
+        can_transfer: The wire is a `TransferringWire` and can put this caller through to somebody else.
     """
 
     channel: str
     reports_position: bool = False
     follows_state: bool = False
     echoes_marks: bool = False
+    can_transfer: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,4 +156,23 @@ class Wire(Protocol):
 
     async def hang_up(self, reason: str) -> None:
         """Send the wire's own hang-up and close. Idempotent; bounded by the channel's own deadline."""
+        ...
+
+
+@runtime_checkable
+class TransferringWire(Wire, Protocol):
+    """A wire that can put its caller through to somebody else, where `WireTraits.can_transfer` says so."""
+
+    async def transfer(self, target: TransferTarget) -> TransferResult:
+        """Put the caller through; return once somebody has answered, or it has failed.
+
+        A blind transfer hands the call over; a warm one keeps it until somebody has answered. A wire that cannot do
+        what is asked answers ``not_supported`` and leaves the call as it is. Audio sent meanwhile (a ringing tone) is
+        carried while the media still flows this way, and dropped where it does not.
+
+        Bounded by ``target.timeout_s``, after which the wire gives up by itself (``timeout``, or ``no_answer`` where
+        it rang). When cancelled, because the caller has gone, it gives up within the call's grace; if it turns out
+        then that the call was taken over, it returns ``completed``. `run` returns after this has, not before, when
+        the connection ends because the caller was put through.
+        """
         ...

@@ -22,6 +22,7 @@ from voice_agent.config.options import Milliseconds, Options, Seconds
 from voice_agent.config.server import ServerOptions
 from voice_agent.config.speech import CacheOptions, PoolOptions, SpeechOptions, SttOptions, TtsOptions, VadOptions
 from voice_agent.config.telephony import AudioSocketOptions
+from voice_agent.config.transfers import TransferOptions
 from voice_agent.config.turn_taking import TurnTaking
 from voice_agent.config.webrtc import IceServer, WebRtcOptions
 
@@ -52,6 +53,7 @@ __all__ = [
     "StyleOptions",
     "TextChannelOptions",
     "ToolCalls",
+    "TransferOptions",
     "TtsOptions",
     "TurnTaking",
     "VadOptions",

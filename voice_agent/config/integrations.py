@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from pydantic import Field
+
 from voice_agent.config.channels import Channels
 from voice_agent.config.keeping import InspectorOptions, RecordingOptions, StoreOptions
 from voice_agent.config.llm import LlmOptions
 from voice_agent.config.options import Options
 from voice_agent.config.server import ServerOptions
 from voice_agent.config.speech import SpeechOptions
+from voice_agent.config.transfers import DestinationName, TransferOptions
 
 
 class Integrations(Options):
@@ -19,6 +22,8 @@ class Integrations(Options):
     """Speech engines, their workers, canned speech."""
     channels: Channels = Channels()
     """The ways in."""
+    transfers: dict[DestinationName, TransferOptions] = Field(default_factory=dict)
+    """Where callers can be put through to, each under the name that skills and models use."""
     server: ServerOptions = ServerOptions()
     """Where the service listens, and to whom."""
     recording: RecordingOptions = RecordingOptions()

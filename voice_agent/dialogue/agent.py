@@ -51,7 +51,10 @@ class Agent:
         self._store = store
         self._rephraser, self._owns_rephraser = self._choose_rephraser(model)
         self.workflows = WorkflowChoice(catalogue_of(config, project))
-        self._assembly = Assembly(config.agent, project, model, self._rephraser, store, clock, self.workflows)
+        destinations = config.integrations.transfers
+        self._assembly = Assembly(
+            config.agent, project, model, self._rephraser, store, clock, self.workflows, destinations
+        )
         self._live: weakref.WeakValueDictionary[str, LiveConversation] = weakref.WeakValueDictionary()
         self._owns_store = False
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from voice_agent.config import LlmOptions
 from voice_agent.config_files import ProjectConfig
 from voice_agent.diagnostics import Problem, Severity, did_you_mean
+from voice_agent.dialogue.blocks import TransferStep
 from voice_agent.dialogue.hooks import Point
 from voice_agent.dialogue.project import Project
 from voice_agent.dialogue.workflows.catalogue import WorkflowCatalogue
@@ -16,6 +17,7 @@ def check_agent(config: ProjectConfig, project: Project) -> tuple[Problem, ...]:
     """Return what is wrong or worth knowing about ``project`` as ``config`` runs it."""
     return (
         *_before_end(config, project),
+        *_transfers(config, project),
         *_rephrase(config, project),
         *_hooks(project),
         *_workflows(config, project),
@@ -51,6 +53,30 @@ def _before_end(config: ProjectConfig, project: Project) -> list[Problem]:
         if name not in project.skills:
             remedy = did_you_mean(name, project.skills) or "Name a skill, such as default_customer_satisfaction."
             found.append(Problem("agent.unknown_skill", f"`before_end` names no skill {name!r}.", remedy, path))
+    return found
+
+
+def _transfers(config: ProjectConfig, project: Project) -> list[Problem]:
+    destinations, found = config.integrations.transfers, []
+    path = config.root / "integrations.yml"
+    for name, destination in destinations.items():
+        if project.responses.find(destination.utter, None) is None:
+            message = f"The destination {name!r} is announced with {destination.utter!r}, which does not exist."
+            near = did_you_mean(destination.utter, project.responses.names(None))
+            found.append(Problem("transfer.unknown_response", message, near or "Add it to responses.yml.", path))
+        if destination.hold_audio is not None and not (config.root / destination.hold_audio).is_file():
+            message = f"The destination {name!r} names no file with {destination.hold_audio!r}."
+            found.append(Problem("transfer.hold_audio", message, "Name a WAV file within the project.", path))
+    if not destinations:
+        # Steps that put callers through then fail as not supported, and the block goes on.
+        return found
+    for skill in project.skills.values():
+        for step in (step for block in skill.blocks.values() for step in block.steps):
+            to = step.destination if isinstance(step, TransferStep) else None
+            if isinstance(to, str) and to not in destinations:
+                message = f"Step {step.id!r} puts the caller through to {to!r}, which is not known."
+                remedy = did_you_mean(to, destinations) or f"Destinations: {', '.join(destinations)}."
+                found.append(Problem("transfer.unknown_destination", message, remedy, skill.path, step.line))
     return found
 
 

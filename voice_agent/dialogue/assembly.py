@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from voice_agent.config import AgentFile
+from voice_agent.config import AgentFile, TransferOptions
 from voice_agent.dialogue.conversation import LiveConversation
 from voice_agent.dialogue.core import Core
 from voice_agent.dialogue.dispatch import Dispatcher, Limits
@@ -35,6 +35,7 @@ class Assembly:
     Args:
         rephraser: The model that rewords responses; None to say everything as written.
         choice: How the model is led.
+        transfers: Where callers can be put through to.
     """
 
     def __init__(
@@ -46,7 +47,9 @@ class Assembly:
         store: ConversationStore,
         clock: Clock,
         choice: WorkflowChoice,
+        transfers: Mapping[str, TransferOptions] | None = None,
     ) -> None:
+        self._transfers = dict(transfers or {})
         self._agent, self._project, self._model, self._rephraser = agent, project, model, rephraser
         self._store, self._clock, self._choice = store, clock, choice
         self._prompts = PromptBuilder(agent, project)
@@ -93,6 +96,7 @@ class Assembly:
             speaker=Speaker(agent, hooks, caller, self._rephraser, self._rejected()),
             channel=channel,
             voice=channel not in READ_CHANNELS,
+            transfers=self._transfers,
         )
         return core
 

@@ -22,8 +22,10 @@ from voice_agent.dialogue.blocks import (
     Step,
     Target,
     ToolStep,
+    TransferStep,
 )
 from voice_agent.dialogue.fields import Field, MemoryRefused, coerce
+from voice_agent.dialogue.framework_tools import TRANSFER
 from voice_agent.dialogue.names import Names, paragraphs
 from voice_agent.yaml_source import LocatedMap
 
@@ -186,11 +188,27 @@ class BlockReader:
         if name in _HANG_UP:
             return HangUpStep(**common)
         given = self.reader.mapping(raw.get("args", raw.get("arguments")), "`args`", line)
+        if name == TRANSFER:
+            return self._transfer(given, line, common)
         arguments: dict[str, Any] = {}
         for key, value in given.items():
-            is_reference = isinstance(value, str) and value.startswith("session.") and value.count(".") == 2
-            arguments[key] = self.names.field(value, given.key_lines[key]) if is_reference else value
+            arguments[key] = self._argument(value, given.key_lines[key])
         return ToolStep(tool=name, arguments=arguments, **common)
+
+    def _argument(self, value: Any, line: int) -> Any:
+        is_reference = isinstance(value, str) and value.startswith("session.") and value.count(".") == 2
+        return self.names.field(value, line) if is_reference else value
+
+    def _transfer(self, given: LocatedMap, line: int, common: dict[str, Any]) -> Step | None:
+        self.reader.unknown(given, ["destination"], "`args` of transfer", strict=True)
+        value = given.get("destination")
+        if not isinstance(value, str) or not value.strip():
+            message = f"Step {common['id']!r} does not say where to put the caller through to."
+            remedy = "Write `args: {destination: NAME}` with a name from `transfers:` in integrations.yml."
+            self.reader.error("block.transfer", message, remedy, line)
+            return None
+        destination = self._argument(value.strip(), given.key_lines["destination"])
+        return None if destination is None else TransferStep(destination=destination, **common)
 
     def _noop(self, raw: LocatedMap, line: int, common: dict[str, Any]) -> Step | None:
         if not common["next"]:

@@ -128,6 +128,13 @@ class HangUpStep(Step):
     """End the call once everything said before has been heard."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TransferStep(Step):
+    """Put the caller through to a destination, named or read from memory. What comes after is for when that fails."""
+
+    destination: str | Field
+
+
 @dataclass(frozen=True, slots=True)
 class Block:
     id: str

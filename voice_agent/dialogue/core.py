@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from voice_agent.config import AgentFile
+from voice_agent.config import AgentFile, TransferOptions
 from voice_agent.dialogue.conditions import Reference
 from voice_agent.dialogue.dispatch import Dispatcher
 from voice_agent.dialogue.events import EventLog
@@ -38,6 +38,7 @@ class Core:
     Attributes:
         channel: Name of the channel the caller came in by; chooses response variants.
         voice: The caller hears the replies.
+        transfers: Where callers can be put through to.
     """
 
     project: Project
@@ -50,6 +51,7 @@ class Core:
     speaker: Speaker
     channel: str
     voice: bool
+    transfers: Mapping[str, TransferOptions] = field(default_factory=dict)
 
     def wording(
         self, name: str, skill: str | None = None, values: Mapping[str, Any] | None = None, nth: int = 0

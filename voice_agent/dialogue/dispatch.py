@@ -187,11 +187,14 @@ def mark_of(arguments: Mapping[str, Any], outcome: Outcome) -> Mark:
     return Mark(digest(to_json(arguments)) if outcome.success else "", outcome.read)
 
 
-def record_tool(events: EventLog, name: str, arguments_json: str, outcome: Outcome, *, step: str = "") -> None:
+def record_tool(
+    events: EventLog, name: str, arguments_json: str, outcome: Outcome, *, step: str = "", turn_id: str = ""
+) -> None:
     """Record one dispatch under both of its names.
 
     Args:
         step: What asked for it, as counted in `Frame.runs`; nothing for tools of the framework.
+        turn_id: The turn it belongs to, if that has ended.
     """
     payload = {
         "tool": name,
@@ -201,6 +204,8 @@ def record_tool(events: EventLog, name: str, arguments_json: str, outcome: Outco
     }
     if step:
         payload["step"] = step
+    if turn_id:
+        payload["turn_id"] = turn_id
     events.append("tool_executed", payload)
     events.append("mcp_tool_executed", payload)
 

@@ -36,7 +36,7 @@ class Ending:
         turn.cancel.check()
         state = self._core.state
         if state.farewell is None and not self.says_goodbye:
-            self._clear("the call is ending")
+            self._clear("hangup")
             state.farewell, state.took_leave = list(self._core.agent.conversation.before_end), True
         if state.farewell:
             self._router.start(turn, self._core.project.skills[state.farewell.pop(0)])
@@ -46,10 +46,20 @@ class Ending:
         if state.farewell is not None:
             self._core.say(turn, "utter_hangup_goodbye")
         state.farewell = None
-        # Recorded when it is asked for, not before: a reply that is cut until then has ended nothing.
-        turn.reply.hang_up("completed", lambda: record_tool(self._core.events, "hangup", "{}", Outcome(True, "{}")))
-        self._clear("the call is ending")
+        events = self._core.events
+
+        def ended() -> None:
+            # Recorded when nothing can keep the call any more: a reply that is cut until then has ended nothing.
+            record_tool(events, "hangup", "{}", Outcome(True, "{}"), turn_id=turn.id)
+
+        turn.reply.hang_up("completed", ended)
+        self._clear("hangup")
         return True
+
+    def handed_over(self) -> None:
+        """The caller was put through to somebody else: nothing is left to be done here."""
+        self._core.state.farewell = None
+        self._clear("transfer")
 
     def skip(self) -> None:
         """What was to come before the end is left out."""
@@ -64,5 +74,5 @@ class Ending:
 
     def _clear(self, reason: str) -> None:
         while (top := self._core.state.top) is not None:
-            self._router.drop(top, reason="hangup")
+            self._router.drop(top, reason=reason)
         self._router.drop_question(reason)

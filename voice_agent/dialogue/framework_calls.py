@@ -20,7 +20,7 @@ from voice_agent.dialogue.hooks import KnowledgeQueryPayload, KnowledgeResultsPa
 from voice_agent.dialogue.knowledge import Passage, ScoredPassage
 from voice_agent.dialogue.memory import Writer
 from voice_agent.dialogue.model_call import ModelReply
-from voice_agent.dialogue.offer import Offer, routable
+from voice_agent.dialogue.offer import Offer, may_transfer, routable
 from voice_agent.dialogue.project import UNSUPPORTED
 from voice_agent.dialogue.questions import Questions
 from voice_agent.dialogue.routing import Router, RoutingRefused
@@ -28,6 +28,7 @@ from voice_agent.dialogue.skill_file import mentions
 from voice_agent.dialogue.state import Frame, PendingCall
 from voice_agent.dialogue.stepper import Budget
 from voice_agent.dialogue.steps import StepRunner
+from voice_agent.dialogue.transferring import result_json
 from voice_agent.dialogue.turn import Turn
 
 MAX_PASSAGES = 3
@@ -62,6 +63,7 @@ class FrameworkCalls:
             ft.CANCEL_SKILL: self._cancel_skill,
             ft.LISTEN: self._listen,
             ft.HANG_UP: self._hang_up,
+            ft.TRANSFER: self._transfer,
             ft.SEARCH_KNOWLEDGE: self._search_knowledge,
             ft.CANNOT_HELP: self._cannot_help,
             ft.CONFIRM: self._confirm,
@@ -183,6 +185,19 @@ class FrameworkCalls:
         elif not reply.text.strip() and self._steps.ending.says_goodbye:
             self._core.say(turn, "utter_hangup_goodbye")
         return Reply(ended=self._steps.ending.end(turn))
+
+    async def _transfer(self, turn: Turn, offer: Offer, arguments: dict[str, Any], reply: ModelReply) -> Reply:
+        name, top = str(arguments.get("destination", "")), self._core.state.top
+        if name not in self._core.transfers:
+            known = ", ".join(self._core.transfers)
+            raise Refused(f"There is no destination {name!r}. Destinations: {known}. Nothing was done.")
+        if not may_transfer(self._core.state):
+            raise Refused("The caller cannot be put through now. Nothing was done.")
+        announced = bool(reply.text.strip())
+        skill = None if top is None else top.skill.id
+        result = await self._steps.transfers.to(turn, name, skill=skill, announced=announced)
+        turn.answer_due = not result.completed
+        return Reply(result_json(result), ended=result.completed)
 
     async def _search_knowledge(self, turn: Turn, offer: Offer, arguments: dict[str, Any], reply: ModelReply) -> Reply:
         hooks = self._core.hooks

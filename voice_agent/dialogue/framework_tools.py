@@ -15,6 +15,7 @@ COMPLETE = "complete"
 CANCEL_SKILL = "cancel_skill"
 LISTEN = "listen"
 HANG_UP = "hangup"
+TRANSFER = "transfer"
 SEARCH_KNOWLEDGE = "search_knowledge"
 CANNOT_HELP = "cannot_help"
 CONFIRM = "confirm"
@@ -31,6 +32,7 @@ FRAMEWORK_TOOLS: Mapping[str, str] = {
     CANCEL_SKILL: "The caller no longer wants what the current skill is doing.",
     LISTEN: "Wait for the caller without saying anything.",
     HANG_UP: "End the call. Only when the caller is done or says goodbye.",
+    TRANSFER: "Put the caller through to somebody else. Only when they ask for it or the instructions say so.",
     SEARCH_KNOWLEDGE: "Search the reference texts for the answer to a question.",
     CANNOT_HELP: "The request is outside of what you can do.",
     CONFIRM: "The caller said yes to the question that is open.",
@@ -57,11 +59,12 @@ def spec(
     return ToolSpec(name, description or FRAMEWORK_TOOLS[name], schema)
 
 
-def choice(name: str, parameter: str, options: Iterable[str], description: str = "") -> ToolSpec:
-    """Return a framework tool with one required parameter out of ``options``."""
-    return spec(
-        name, {parameter: {"type": "string", "enum": list(options)}}, required=[parameter], description=description
-    )
+def choice(name: str, parameter: str, options: Iterable[str], description: str = "", *, about: str = "") -> ToolSpec:
+    """Return a framework tool with one required parameter out of ``options``; ``about`` describes these."""
+    schema: dict[str, Any] = {"type": "string", "enum": list(options)}
+    if about:
+        schema["description"] = about
+    return spec(name, {parameter: schema}, required=[parameter], description=description)
 
 
 def field_schema(declared: Field) -> dict[str, Any]:

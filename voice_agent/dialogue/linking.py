@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from voice_agent.diagnostics import Problem, Severity, did_you_mean
 from voice_agent.dialogue.blocks import ActionStep, Block, CallStep, CollectStep, LinkStep, Step, ToolStep
-from voice_agent.dialogue.framework_tools import FRAMEWORK_TOOLS
+from voice_agent.dialogue.framework_tools import FRAMEWORK_TOOLS, TRANSFER
 from voice_agent.dialogue.memory import PROJECT
 from voice_agent.dialogue.project import SESSION_START, Project, Skill
 from voice_agent.dialogue.skill_file import SkillFile
@@ -36,6 +36,12 @@ class _SkillChecker:
         for name, constraint in skill.constraints.items():
             line = file.constraint_lines[name]
             self._tool(name, "tool_constraints", line, builtin=True)
+            if name == TRANSFER and constraint.confirmation is not None:
+                message = (
+                    "A transfer is not asked about: its announcement is, as long as it sounds, the time to object."
+                )
+                remedy = "Collect a yes or no before it, and take `requires_confirmation` out."
+                self._report("skill.transfer_confirmation", message, remedy, line)
             names = [constraint.on_success]
             if constraint.confirmation is not None:
                 names += [constraint.confirmation.ask, constraint.confirmation.denied]

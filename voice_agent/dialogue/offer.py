@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from voice_agent.config import TransferOptions
 from voice_agent.dialogue import framework_tools as ft
 from voice_agent.dialogue.blocks import CollectStep, InstructionsStep
 from voice_agent.dialogue.fields import Field
@@ -85,8 +86,14 @@ def open_tools(state: DialogueState) -> dict[str, Tool]:
     return found
 
 
-def build_offer(project: Project, state: DialogueState, turn: Turn) -> Offer:
-    """Decide what the model may do now."""
+def build_offer(
+    project: Project, state: DialogueState, turn: Turn, transfers: Mapping[str, TransferOptions] | None = None
+) -> Offer:
+    """Decide what the model may do now.
+
+    Args:
+        transfers: Destinations that the caller can be put through to.
+    """
     top = state.top
     skill = top.skill if top is not None else None
     skills, tools = routable(project, state), open_tools(state)
@@ -120,6 +127,9 @@ def build_offer(project: Project, state: DialogueState, turn: Turn) -> Offer:
         reason = {"reason": {"type": "string"}}
         specs.append(ft.spec(ft.CANNOT_HELP, reason, description=_override(skill, ft.CANNOT_HELP)))
     specs += [ft.spec(name, description=_override(skill, name)) for name in (ft.LISTEN, ft.HANG_UP)]
+    if transfers and turn.reply.can_transfer and may_transfer(state):
+        about = "; ".join(f"{name}: {to.description}" if to.description else name for name, to in transfers.items())
+        specs.append(ft.choice(ft.TRANSFER, "destination", transfers, _override(skill, ft.TRANSFER), about=about))
     scope = Scope(
         utterance=turn.utterance,
         skills=tuple(SkillCard(s.id, s.description, s.examples, s.name) for s in skills.values()),
@@ -129,6 +139,13 @@ def build_offer(project: Project, state: DialogueState, turn: Turn) -> Offer:
         has_knowledge=knowledge,
     )
     return Offer(tuple(specs), scope, skills, fields, asked, tools)
+
+
+def may_transfer(state: DialogueState) -> bool:
+    """Return whether the active skill lets the model put callers through now."""
+    top = state.top
+    requires = None if top is None else top.skill.constraint(ft.TRANSFER).requires
+    return requires is None or requires.holds(state.memory.read)
 
 
 def fill_offer(state: DialogueState, turn: Turn) -> Offer:

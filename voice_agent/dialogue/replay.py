@@ -14,9 +14,10 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
-from voice_agent.dialogue.blocks import Block, CallStep, CollectStep, ToolStep
+from voice_agent.dialogue.blocks import Block, CallStep, CollectStep, Step, ToolStep, TransferStep
 from voice_agent.dialogue.corrections import go_back
 from voice_agent.dialogue.events import SIGNS_OF_PRESENCE, payload_of
+from voice_agent.dialogue.framework_tools import TRANSFER
 from voice_agent.dialogue.memory import Memory
 from voice_agent.dialogue.project import Project
 from voice_agent.dialogue.reply import SILENCE
@@ -195,14 +196,14 @@ class _Replayer:
         """A tool that a step ran is behind the cursor: it is not run again."""
         self._state.question = None
         top, tool = self._state.top, str(payload.get("tool", ""))
-        if top is None or tool not in top.skill.tools:
+        if top is None or (tool not in top.skill.tools and tool != TRANSFER):
             return
         name, cursor = str(payload.get("step", "")), top.cursor
         steps = [] if cursor is None else list(enumerate(cursor.block.steps))
         if cursor is not None and name in ("", tool):
             # An older record, or one of a tool that the model asked for: no step behind the cursor is meant.
             steps = steps[cursor.index :]
-        index = next((i for i, s in steps if isinstance(s, ToolStep) and s.tool == tool and name in ("", s.id)), None)
+        index = next((i for i, s in steps if _runs(s, tool) and name in ("", s.id)), None)
         if cursor is not None and index is not None:
             name = name or cursor.block.steps[index].id
             cursor.go(index)
@@ -211,6 +212,10 @@ class _Replayer:
         if payload.get("success"):
             name = name or tool
             top.runs[name] = top.runs.get(name, 0) + 1
+
+
+def _runs(step: Step, tool: str) -> bool:
+    return isinstance(step, TransferStep) if tool == TRANSFER else isinstance(step, ToolStep) and step.tool == tool
 
 
 def _call_of(outer: Block, inner: Block) -> int | None:

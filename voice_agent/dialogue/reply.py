@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, runtime_checkable
 
 from voice_agent.dialogue.cancellation import CancelToken
+from voice_agent.transfers import TransferResult, TransferTarget
 
 
 class InputKind(Enum):
@@ -52,9 +54,14 @@ class Say:
 
 @dataclass(frozen=True, slots=True)
 class HangUp:
-    """End the call once everything said before has been heard."""
+    """End the call once everything said before has been heard.
+
+    Attributes:
+        ended: Called by an `EndingSink` when nothing can keep the call any more; records the end.
+    """
 
     reason: str = "completed"
+    ended: Callable[[], None] | None = field(default=None, compare=False, repr=False)
 
 
 ReplyItem = Say | HangUp
@@ -64,6 +71,29 @@ class ReplySink(Protocol):
     """Takes a turn's reply as it arises. Called on the event loop; must not block."""
 
     def emit(self, item: ReplyItem) -> None: ...
+
+
+@runtime_checkable
+class EndingSink(ReplySink, Protocol):
+    """The sink of a live call: what ends the call has a point of no return, and only the call knows when it is passed.
+
+    For every other sink a `HangUp` is final as it is emitted.
+    """
+
+    @property
+    def can_transfer(self) -> bool:
+        """Whether the caller's wire can put them through to somebody else."""
+        ...
+
+    async def transfer(self, target: TransferTarget) -> TransferResult:
+        """Put the caller through once everything said so far has been heard; return what came of it.
+
+        Until then the caller can object. From then on nothing rolls it back; the caller hears a ringing tone.
+
+        Raises:
+            TurnCancelled: The caller objected or has gone; nothing was, or is any more, transferred.
+        """
+        ...
 
 
 class Heard(Enum):

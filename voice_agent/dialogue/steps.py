@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from enum import Enum
+from inspect import isawaitable
 from typing import Any
 
 from voice_agent.dialogue.blocks import (
@@ -18,6 +19,7 @@ from voice_agent.dialogue.blocks import (
     Step,
     Target,
     ToolStep,
+    TransferStep,
 )
 from voice_agent.dialogue.core import Core, log
 from voice_agent.dialogue.dispatch import Outcome, mark_of, record_tool
@@ -25,11 +27,13 @@ from voice_agent.dialogue.ending import Ending
 from voice_agent.dialogue.events import to_json
 from voice_agent.dialogue.fields import Field, MemoryRefused
 from voice_agent.dialogue.memory import Writer
+from voice_agent.dialogue.offer import may_transfer
 from voice_agent.dialogue.project import SILENCE, Skill, reads_before_asking
 from voice_agent.dialogue.routing import Router, RoutingRefused
 from voice_agent.dialogue.state import Frame, PendingCall
 from voice_agent.dialogue.stepper import Cursor, Mark, digest, done, plan
 from voice_agent.dialogue.tools import Tool
+from voice_agent.dialogue.transferring import Transfers
 from voice_agent.dialogue.turn import Turn
 
 
@@ -50,6 +54,7 @@ class StepRunner:
     def __init__(self, core: Core, router: Router) -> None:
         self._core, self._router = core, router
         self.ending = Ending(core, router)
+        self.transfers = Transfers(core, router, self.ending)
         self._do: dict[type[Step], Callable[..., Any]] = {
             ActionStep: self._action,
             CollectStep: self._collect,
@@ -59,6 +64,8 @@ class StepRunner:
             SetMemoryStep: self._set_memory,
             CallStep: self._call,
             LinkStep: self._link,
+            ToolStep: self._tool,
+            TransferStep: self._transfer,
         }
 
     async def advance(self, turn: Turn) -> Next:
@@ -100,12 +107,11 @@ class StepRunner:
             if step is None:
                 self._router.block_ended(turn, frame)
                 continue
-            if isinstance(step, ToolStep):
-                outcome = await self._tool(turn, frame, cursor, step)
-            else:
-                outcome = self._do[type(step)](turn, frame, cursor, step)
+            outcome = self._do[type(step)](turn, frame, cursor, step)
+            if isawaitable(outcome):
+                outcome = await outcome
             if outcome is not None:
-                return outcome
+                return Next(outcome)
 
     @staticmethod
     def _wait_or_model(turn: Turn) -> Next:
@@ -169,6 +175,15 @@ class StepRunner:
             # Nobody is there who could be asked anything.
             self.ending.skip()
         return Next.ENDED if self.ending.end(turn) else None
+
+    async def _transfer(self, turn: Turn, frame: Frame, cursor: Cursor, step: TransferStep) -> Next | None:
+        if not may_transfer(self._core.state):
+            # Held like any other tool: nothing but the caller or the model can change that now.
+            return self._wait_or_model(turn)
+        if (await self.transfers.step(turn, frame, step)).completed:
+            return Next.ENDED
+        self._done(turn, cursor)
+        return None
 
     @staticmethod
     def _must_fill_first(turn: Turn, frame: Frame, cursor: Cursor) -> bool:

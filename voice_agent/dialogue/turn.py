@@ -11,10 +11,11 @@ from typing import Literal
 
 from voice_agent.dialogue.cancellation import CancelToken
 from voice_agent.dialogue.events import EventLog
-from voice_agent.dialogue.reply import HangUp, InputKind, ReplySink, Say, UserInput
+from voice_agent.dialogue.reply import EndingSink, HangUp, InputKind, ReplySink, Say, UserInput
 from voice_agent.dialogue.responses import Wording
 from voice_agent.dialogue.stepper import Budget
 from voice_agent.llm.protocol import Message, ToolCall
+from voice_agent.transfers import NOT_SUPPORTED, TransferResult, TransferTarget
 
 MAX_IDENTICAL_CALLS = 3
 """The same tool with the same arguments this often within a turn ends the turn."""
@@ -104,18 +105,36 @@ class ReplyWriter:
             if self.on_spoken is not None:
                 self.on_spoken(Wording("", text))
 
-    def hang_up(self, reason: str, sent: Callable[[], None]) -> None:
-        """Ask for the end of the call after everything said before; ``sent`` is called when that is asked for."""
+    def hang_up(self, reason: str, ended: Callable[[], None]) -> None:
+        """Ask for the end of the call after everything said before; ``ended`` is called when it is certain."""
         self.end()
 
         def send() -> None:
-            self._emit(HangUp(reason))
-            sent()
+            if isinstance(self._sink, EndingSink):
+                self._emit(HangUp(reason, ended))
+            else:
+                self._emit(HangUp(reason))
+                ended()
 
         if self._drafts:
             self._drafts.append(send)
         else:
             send()
+
+    @property
+    def can_transfer(self) -> bool:
+        """Whether the caller can be put through to somebody else."""
+        return isinstance(self._sink, EndingSink) and self._sink.can_transfer
+
+    async def transfer(self, target: TransferTarget) -> TransferResult:
+        """Put the caller through after everything said before; see `EndingSink`. There must be no drafts.
+
+        Raises:
+            TurnCancelled: The caller objected in time, or has gone.
+        """
+        self.end()
+        self._cancel.check()
+        return await self._sink.transfer(target) if isinstance(self._sink, EndingSink) else NOT_SUPPORTED
 
     @property
     def is_question(self) -> bool:

@@ -19,6 +19,7 @@ from voice_agent.config import ChannelOptions
 from voice_agent.config_files import ProjectConfig
 from voice_agent.dialogue.seeds import BadMetadata
 from voice_agent.service.engines import Engines
+from voice_agent.service.hold_audio import HoldAudio
 from voice_agent.service.texts import TextConversations
 from voice_agent.service.versions import AgentVersions
 from voice_agent.telemetry.logging import bind
@@ -41,6 +42,7 @@ class Calls:
     texts: TextConversations
     tokens: CallTokens
     recordings: Recordings
+    hold_audio: HoldAudio
 
     def invite(self, conversation_id: str, metadata: Mapping[str, Any], expires_in_s: float) -> Invitation:
         try:
@@ -110,6 +112,7 @@ class Calls:
                 recorder=self.recordings.recorder(request.conversation_id, call_id, recording.format)
                 if recording.enabled
                 else None,
+                hold_audio=self.hold_audio,
             )
         except Exception:
             # Nothing has been said on the wire yet: the caller is turned away instead of left in silence.

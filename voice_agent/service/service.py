@@ -33,6 +33,7 @@ from voice_agent.inspector.inspector import Inspector
 from voice_agent.llm.factory import build_model
 from voice_agent.service.calls import Calls
 from voice_agent.service.engines import VOICE, Engines, build_engines, check_recording
+from voice_agent.service.hold_audio import HoldAudio
 from voice_agent.service.readiness import Readiness
 from voice_agent.service.reloading import Reloader
 from voice_agent.service.stall_watch import StallWatch
@@ -92,8 +93,17 @@ class Service:
         if options.inspector.enabled is not False:
             self.agent.on_event(self.inspector.on_event)
             self.agent.on_model_call(self.inspector.on_model_call)
+        hold_audio = HoldAudio(config.root)
         self.calls = Calls(
-            config, self.agent, engines, self._registry, self._clock, self.texts, self.tokens, self.recordings
+            config,
+            self.agent,
+            engines,
+            self._registry,
+            self._clock,
+            self.texts,
+            self.tokens,
+            self.recordings,
+            hold_audio,
         )
 
     @property

@@ -30,6 +30,7 @@ FIRST_AUDIO = Histogram(
     "voice_agent_first_audio_seconds", "End of caller speech to first agent audio", buckets=_LATENCY_BUCKETS
 )
 FILLERS = Counter("voice_agent_fillers_total", "Turns so slow that a filler was said")
+TRANSFERS = Counter("voice_agent_transfers_total", "Transfers to somebody else, by what came of them", ["result"])
 BARGE_INS = Counter("voice_agent_barge_ins_total", "Barge-ins by outcome", ["outcome"])
 ILLEGAL_TRANSITIONS = Counter(
     "voice_agent_illegal_transitions_total",

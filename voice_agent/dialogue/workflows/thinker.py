@@ -55,7 +55,7 @@ class Thinker:
             fill: The narrow call after a skill was started.
         """
         state = self.core.state
-        offer = fill_offer(state, turn) if fill else build_offer(self.core.project, state, turn)
+        offer = fill_offer(state, turn) if fill else build_offer(self.core.project, state, turn, self.core.transfers)
         return self._prompt(turn, offer, sections, fill=fill)
 
     def _prompt(self, turn: Turn, offer: Offer, sections: Sequence[Section], *, fill: bool = False) -> Prompt:

@@ -22,6 +22,7 @@ FRAMEWORK_TOOLS = frozenset(
         "cancel_skill",
         "listen",
         "hangup",
+        "transfer",
         "search_knowledge",
         "cannot_help",
         "confirm",
