@@ -276,6 +276,45 @@ async def test_a_superseded_turn_leaves_its_words_to_the_one_that_follows(tmp_pa
     assert [m.content for m in bench.model.requests[1].messages[1:]] == ["my number is four two"]
 
 
+PROSE = {
+    "skills/work/skill.md": skill("Work.", description="Work."),
+    "skills/work/memory.yml": MEMORY,
+    "skills/work/tools.py": TOOLS,
+}
+
+
+@pytest.mark.parametrize("noted", [False, True], ids=["cut off", "superseded once it was over"])
+@virtual_time
+async def test_a_tool_that_ran_in_a_turn_that_is_reopened_is_not_run_again(tmp_path: Path, noted: bool) -> None:
+    script = [START, "Sure.", tool_call("two"), ["It", 1.0], tool_call("two"), "Done.", tool_call("two"), "Again."]
+    bench = caller(tmp_path, PROSE, script)
+    await bench.connects()
+    await bench.says("work")
+    if noted:
+        await bench.says("do it", commit=False)
+        bench.conversation.note("turn_superseded", turn_id="t2")
+    else:
+        await cut(bench, "do it", 1.5, CancelReason.SUPERSEDED, commit=False)
+    assert effects(tmp_path) == ["two"]
+    assert (await bench.says("do it for me")).messages == ["Done."]
+    assert effects(tmp_path) == ["two"], "its result is used again"
+    assert len(bench.events("tool_result_reused")) == 1
+    results = [m.content for m in bench.model.requests[5].messages if m.role == "tool" and m.name == "two"]
+    assert results and all("two" in (content or "") for content in results)
+    assert (await bench.says("and again")).messages == ["Again."]
+    assert effects(tmp_path) == ["two", "two"], "what is asked for anew is done anew"
+
+
+@virtual_time
+async def test_a_tool_of_a_turn_that_was_interrupted_may_run_again_when_asked_for(tmp_path: Path) -> None:
+    bench = caller(tmp_path, PROSE, [START, "Sure.", tool_call("two"), ["It", 1.0], tool_call("two"), "Done."])
+    await bench.connects()
+    await bench.says("work")
+    await cut(bench, "do it", 1.5)
+    await bench.says("once more please")
+    assert effects(tmp_path) == ["two", "two"]
+
+
 @virtual_time
 async def test_a_turn_torn_down_from_outside_takes_its_tool_with_it(tmp_path: Path) -> None:
     bench = caller(tmp_path, files("one"), [START])

@@ -34,11 +34,9 @@ class Speaker:
     ended: list[str] = field(default_factory=list)
     message: int = 0
 
-    def say(self, text: str, *, interruptible: bool = True, source: str = "response") -> None:
-        """Say one whole message."""
-        self.sink.emit(
-            Say(self.message, text, end=True, source=source, interruptible=interruptible)  # type: ignore[arg-type]
-        )
+    def say(self, text: str, *, source: str = "response", **delivery: Any) -> None:
+        """Say one whole message; ``delivery`` as in `Say`."""
+        self.sink.emit(Say(self.message, text, end=True, source=source, **delivery))  # type: ignore[arg-type]
         self.message += 1
 
     async def stream(self, text: str, seconds_per_word: float = 0.02) -> None:

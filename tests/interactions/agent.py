@@ -49,6 +49,8 @@ class ScriptAgent(ScriptedConversation):
     def commit_reply(self, turn_id: str, reply: HeardReply) -> None:
         self.settled += 1
         self.log.append(("heard", divided(reply.heard, reply.unheard)))
+        if reply.context is not None:
+            self.log.append(("known", reply.context.strip()))
         self.replies.append((turn_id, reply))
 
     def note(self, kind: str, **data: Any) -> None:
@@ -83,6 +85,10 @@ def _turn(steps: AgentTurn) -> Turn:
                 speaker.say(step.say)
             elif step.protected is not None:
                 speaker.say(step.protected, interruptible=False)
+            elif step.discarding is not None:
+                speaker.say(step.discarding, interruptible=False, while_uninterruptible="discard")
+            elif step.recorded is not None:
+                speaker.say(step.recorded, record="full")
             elif step.stream is not None:
                 await speaker.stream(step.stream)
             elif step.wait is not None:

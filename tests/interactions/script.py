@@ -31,6 +31,10 @@ class Step(_Strict):
     """A canned message."""
     protected: str | None = None
     """A canned message that must be heard whole."""
+    discarding: str | None = None
+    """One over which the caller is not listened to."""
+    recorded: str | None = None
+    """A canned message that is to be known of even if it was cut."""
     stream: str | None = None
     """A message of the model, word by word."""
     wait: float | None = None

@@ -13,7 +13,7 @@ from tests.interactions.script import Script, load
 
 SCRIPTS = sorted((Path(__file__).parent / "scripts").glob("*.yml"))
 FAMILIES = [path for path in SCRIPTS if load(path).hangs_up_at_random is not None]
-AT_THE_END = {"heard", "cancelled", "tool_cancelled", "tool_done", "line", "close"}
+AT_THE_END = {"heard", "known", "cancelled", "tool_cancelled", "tool_done", "line", "close"}
 """What a hang-up may add to a story that it cuts."""
 
 

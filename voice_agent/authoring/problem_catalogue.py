@@ -100,6 +100,10 @@ _RESPONSES = _entries(
     ("responses.empty", "A response has no wording.", "Add `- text: …`."),
     ("responses.empty_text", "A variant has no text.", "Write what should be said, in quotes if it contains `: `."),
     ("responses.placeholder", "A placeholder names no field.", "Declare the field, or write the reference in full."),
+    ("*.delivery", "`while_uninterruptible` or `record` has a value that it cannot have.",
+     "Write keep or discard; heard or full."),
+    ("~*.delivery_unused", "Words over speech that may be interrupted are never discarded.",
+     "Add `interruptible: false`."),
     ("^responses.rephrase", "A response asks to be rephrased, but no model here can.",
      "Set another `llm:`, or a model group for `nlg:` in endpoints.yml."),
 )  # fmt: skip

@@ -77,15 +77,26 @@ def skill_memory_schema() -> Schema:
 # --- responses ---------------------------------------------------------------------------------
 
 
+_DELIVERY: Schema = {
+    "interruptible": _about("false: must be heard whole.", _FLAG),
+    "while_uninterruptible": _about(
+        "What the caller says meanwhile: kept and answered afterwards, or discarded.", {"enum": ["keep", "discard"]}
+    ),
+    "record": _about(
+        "What the model sees of it later: what was heard, or all of it even if it was cut.", {"enum": ["heard", "full"]}
+    ),
+}
+
+
 def responses_schema() -> Schema:
     """Return the schema of a responses.yml."""
-    metadata = _object({"rephrase": _FLAG, "interruptible": _FLAG}, closed=False)
+    metadata = _object({"rephrase": _FLAG, **_DELIVERY}, closed=False)
     variant = _object(
         {
             "text": _about("What is said. {entry} and {session.<skill>.<entry>} are filled in.", _TEXT),
             "condition": _CONDITION,
             "channel": _about("Only for callers of this channel.", _TEXT),
-            "interruptible": _about("false: must be heard whole.", _FLAG),
+            **_DELIVERY,
             "rephrase": _about("true: the model may reword it.", _FLAG),
             "metadata": metadata,
         },
@@ -166,7 +177,11 @@ def block_schema() -> Schema:
             _about("Field of this skill that the caller is asked for.", _TEXT),
             {"utterance": _RESPONSE, "description": _TEXT},
         ),
-        _step("action", {"type": "string", "pattern": "^(utter_|action_listen$|action_hangup$|hangup$|listen$)"}),
+        _step(
+            "action",
+            {"type": "string", "pattern": "^(utter_|action_listen$|action_hangup$|hangup$|listen$)"},
+            _DELIVERY,
+        ),
         _step(
             "execute_tool",
             _about("A tool of the skill, listen, hangup, or transfer.", _TEXT),

@@ -44,6 +44,8 @@ class Arbiter:
 
     def caller_voice(self, utterance: Utterance) -> None:
         state = self._floor.state
+        # Whoever speaks on after such wording is listened to from the beginning.
+        utterance.discarded = self._floor.discards()
         if state is State.LISTENING:
             self._floor.on(Event.CALLER_VOICE)
         elif state is State.THINKING:
@@ -82,6 +84,8 @@ class Arbiter:
             self.caller_lost(utterance, Lost.NO_WORDS)
 
     def caller_words(self, utterance: Utterance, text: str) -> None:
+        if utterance.discarded:
+            return
         self._wire.send(TranscriptMessage("user", text, final=False))
         state, turn = self._floor.state, self._runner.current
         if turn is not None and turn.checks_in and self._floor.may_be_taken_by(text) and self._is_answer(utterance):
@@ -98,6 +102,10 @@ class Arbiter:
                 self._let_go_on(text, utterance)
 
     def caller_finished(self, utterance: Utterance, text: str) -> None:
+        if utterance.discarded:
+            self._floor.discard()
+            self._floor.on(Event.CALLER_DONE)
+            return
         self._wire.send(TranscriptMessage("user", text, final=True))
         turn = self._runner.current
         if turn is None or turn.token.is_cancelled or not utterance.over_agent:

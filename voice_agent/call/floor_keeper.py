@@ -119,6 +119,10 @@ class FloorKeeper:
         # A filler is audible, and where the agent hears itself, its words come back.
         return self.is_interruptible() if turn.timeline.filler is None else self.may_be_taken_by(text)
 
+    def discards(self) -> bool:
+        """Whether what the caller says now is not listened to."""
+        return self._mouth.discards()
+
     def is_nearly_over(self) -> bool:
         """Whether the reply is about to end."""
         return self._mouth.remaining_s() <= NEARLY_OVER_S
@@ -155,6 +159,11 @@ class FloorKeeper:
         """The caller agreed, and the agent goes on."""
         self.decided("backchannel")
         self.note("backchannel", text=text)
+
+    def discard(self) -> None:
+        """The caller's words fell within wording over which nobody is listened to."""
+        self.decided("discarded")
+        self.note("utterance_discarded")
 
     def note(self, kind: str, **data: Any) -> None:
         """Record something that happened beside the turns."""

@@ -39,6 +39,7 @@ class _Piece:
     spans: Sequence[TextSpan]
     spoken: bool
     protected: bool
+    discards: bool
 
     def heard_until(self, position: int) -> int:
         """Return how many characters were heard at ``position``, cut between words."""
@@ -82,6 +83,7 @@ class PlayoutLedger:
         self._stands_still = False
         self._stream = self._stream_base = self._content_base = 0
         self._committed = False
+        self._whole: list[tuple[int, int]] = []
 
     @property
     def text(self) -> str:
@@ -107,18 +109,27 @@ class PlayoutLedger:
     def committed(self) -> bool:
         return self._committed
 
-    def said(self, text: str) -> None:
-        """The dialogue said this much more."""
+    def said(self, text: str, *, whole: bool = False) -> None:
+        """The dialogue said this much more; ``whole``: a model is to know of it even if it is cut."""
+        if whole:
+            self._whole.append((len(self._text), len(self._text) + len(text)))
         self._text += text
 
-    def append(self, speech: Speech, samples: int, *, protected: bool = False) -> None:
-        """Audio for the next piece of text; ``samples`` is its length as it will be released (padded to frames)."""
+    def append(self, speech: Speech, samples: int, *, protected: bool = False, discards: bool = False) -> None:
+        """Audio for the next piece of text.
+
+        Args:
+            samples: Its length as it will be released, padded to frames.
+            protected: It must be heard whole.
+            discards: What the caller says while it sounds is not listened to.
+        """
         found = self._text.find(speech.text, self._cursor)
         start = found if found >= 0 else min(self._cursor, len(self._text))
         text = speech.text if found >= 0 else ""
         self._cursor = start + len(text)
         length = min(samples, len(speech.pcm) // 2)
-        self._pieces.append(_Piece(text, start, self._length, length, speech.spans, not speech.failed, protected))
+        spoken = not speech.failed
+        self._pieces.append(_Piece(text, start, self._length, length, speech.spans, spoken, protected, discards))
         self._length += samples
 
     def release(self, now: float) -> None:
@@ -202,24 +213,37 @@ class PlayoutLedger:
         last = next((p for p in reversed(self._pieces) if p.protected), None)
         return last is not None and self.position(now) < last.first + last.length
 
+    def discards(self, now: float) -> bool:
+        """Whether wording sounds over which the caller is not listened to."""
+        at = self.position(now)
+        return any(p.discards and p.first < self._released and p.first <= at < p.first + p.length for p in self._pieces)
+
     def heard(self, now: float) -> HeardReply:
-        """Return what was heard and what was not, each as it was written."""
+        """Return what was heard and what was not, each as it was written, and what a model is to know of it."""
+        stretches = self._stretches(now)
+        heard = "".join(self._text[a:b] for a, b, was_heard in stretches if was_heard)
+        unheard = "".join(self._text[a:b] for a, b, was_heard in stretches if not was_heard)
+        context: list[str] = []
+        for start, end, was_heard in stretches if self._whole else ():
+            kept = [(start, end)] if was_heard else [(max(start, a), min(end, b)) for a, b in self._whole]
+            context.extend(self._text[a:b] for a, b in kept)
+        return HeardReply(heard, unheard, "".join(context) if unheard.strip() and self._whole else None)
+
+    def _stretches(self, now: float) -> list[tuple[int, int, bool]]:
+        """Return the text as stretches ``(start, end, heard)``."""
         position, at = self.position(now), 0
-        heard: list[str] = []
-        unheard: list[str] = []
+        found: list[tuple[int, int, bool]] = []
         for piece in self._pieces:
             reached = position if position or not self._length else -1
-            cut = piece.heard_until(reached) if piece.spoken else 0
-            between, at = self._text[at : piece.start], piece.start + len(piece.text)
+            cut = piece.start + (piece.heard_until(reached) if piece.spoken else 0)
             # Words between pieces were never spoken; the white space before a piece goes with it.
-            skipped = between.rstrip()
-            unheard.append(skipped)
-            (heard if cut else unheard).append(between[len(skipped) :])
-            heard.append(piece.text[:cut])
-            unheard.append(piece.text[cut:])
-        rest = self._text[at:]
-        (unheard if rest.strip() or any(u.strip() for u in unheard) else heard).append(rest)
-        return HeardReply("".join(heard), "".join(unheard))
+            spoken = at + len(self._text[at : piece.start].rstrip())
+            found += [(at, spoken, False), (spoken, piece.start, cut > piece.start), (piece.start, cut, True)]
+            at = piece.start + len(piece.text)
+            found.append((cut, at, False))
+        all_heard = not any(self._text[a:b].strip() for a, b, was in found if not was)
+        found.append((at, len(self._text), all_heard and not self._text[at:].strip()))
+        return found
 
     def commit(self, now: float) -> HeardReply | None:
         """Return what was heard, once; None ever after."""

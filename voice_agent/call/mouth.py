@@ -43,6 +43,7 @@ class _Job:
     canned: bool
     protected: bool
     first: bool
+    discards: bool = False
     aside: bool = False
 
 
@@ -167,6 +168,10 @@ class Mouth:
         waiting = any(job.protected for job in self._jobs) or (self._busy is not None and self._busy.protected)
         return waiting or self._turn.ledger.protects(self._times.now())
 
+    def discards(self) -> bool:
+        """Whether wording sounds over which the caller is not listened to."""
+        return self._turn is not None and self._turn.ledger.discards(self._times.now())
+
     def remaining_s(self) -> float:
         """Return how much of the reply is still to be heard; infinite while the dialogue may say more."""
         turn = self._turn
@@ -224,7 +229,7 @@ class Mouth:
             # One apology in a reply is calm, one for each sentence is not.
             speech = replace(speech, pcm=b"")
         self._has_apologised = self._has_apologised or speech.failed
-        self._playout.append(speech, protected=job.protected)
+        self._playout.append(speech, protected=job.protected, discards=job.discards)
         return True
 
     def _enqueue(self, turn: Turn, text: str, say: Say) -> None:
@@ -232,7 +237,9 @@ class Mouth:
             turn.timeline.first_sentence = self._times.since()
         alone = not self._jobs and (self._busy is None or self._busy.turn is not turn)
         first = alone and not turn.ledger.length
-        job = _Job(turn, text, say.source == "response", not say.interruptible, first)
+        protected = not say.interruptible
+        discards = protected and say.while_uninterruptible == "discard"
+        job = _Job(turn, text, say.source == "response", protected, first, discards)
         if alone:
             ready = self._cached(text)
             if ready is not None:

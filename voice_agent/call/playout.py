@@ -115,10 +115,11 @@ class Playout:
         self._on_aside = on_aside or _nothing
         self._on_started, self._on_drained, self._on_room = on_started, on_drained, on_room
 
-    def append(self, speech: Speech, *, protected: bool = False, aside: bool = False) -> None:
+    def append(self, speech: Speech, *, protected: bool = False, discards: bool = False, aside: bool = False) -> None:
         """Queue one piece of the current turn, padded to whole frames.
 
         Args:
+            protected, discards: See `PlayoutLedger.append`.
             aside: It is no part of the reply: it takes its time, and none of its words count as heard or unheard.
         """
         if aside:
@@ -128,7 +129,7 @@ class Playout:
         pcm = speech.pcm[: len(speech.pcm) & ~1]
         frames = math.ceil(len(pcm) / FRAME_BYTES)
         first = self._ledger.length
-        self._ledger.append(speech, frames * FRAME_SAMPLES, protected=protected)
+        self._ledger.append(speech, frames * FRAME_SAMPLES, protected=protected, discards=discards)
         if frames:
             self._clips.append(_Clip(pcm.ljust(frames * FRAME_BYTES, b"\0"), first, aside))
         self._go()

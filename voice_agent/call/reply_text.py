@@ -73,7 +73,7 @@ class ReplyText:
                 turn.ledger.said(MESSAGE_SEPARATOR)
         message.text += say.text
         message.last = say
-        turn.ledger.said(say.text)
+        turn.ledger.said(say.text, whole=say.record == "full")
         if say.source == "model":
             sentences = message.splitter.push(say.text)
             for sentence in sentences:

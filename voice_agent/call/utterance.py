@@ -25,6 +25,7 @@ class Utterance:
         certainty: Average log-probability of the words so far, a partial or the whole; 0 is certain.
         heard_ms: Voice in which they were heard.
         partial_at_ms: Voice at which a partial was last asked for.
+        discarded: Its last voice so far fell within wording over which the caller is not listened to.
     """
 
     __slots__ = (
@@ -32,6 +33,7 @@ class Utterance:
         "barge_in",
         "before",
         "certainty",
+        "discarded",
         "heard_ms",
         "onset",
         "over_agent",
@@ -50,7 +52,7 @@ class Utterance:
         self.pcm = bytearray()
         self.onset = onset
         self.over_agent = over_agent
-        self.took_floor = False
+        self.took_floor = self.discarded = False
         self.before = self.agreed = ""
         self.certainty, self.heard_ms = 0.0, 0
         self.barge_in = barge_in

@@ -24,6 +24,7 @@ from voice_agent.dialogue.blocks import (
     ToolStep,
     TransferStep,
 )
+from voice_agent.dialogue.delivery import DELIVERY_KEYS, read_delivery
 from voice_agent.dialogue.fields import Field, MemoryRefused, coerce
 from voice_agent.dialogue.framework_tools import TRANSFER
 from voice_agent.dialogue.names import Names, paragraphs
@@ -33,6 +34,7 @@ _KINDS = ("instructions", "collect", "action", "execute_tool", "noop", "set_memo
 _EXTRA: Mapping[str, tuple[str, ...]] = {
     "instructions": ("complete_when",),
     "collect": ("utterance", "description"),
+    "action": DELIVERY_KEYS,
     "execute_tool": ("args", "arguments"),
 }
 _LISTEN, _HANG_UP = ("listen", "action_listen"), ("hangup", "action_hangup")
@@ -179,7 +181,7 @@ class BlockReader:
             remedy = "To run a tool write `execute_tool:`."
             self.reader.error("block.action", f"`action` says responses; {name!r} is none.", remedy, line)
             return None
-        return ActionStep(response=name, **common)
+        return ActionStep(response=name, delivery=read_delivery(raw, self.reader), **common)
 
     def _execute_tool(self, raw: LocatedMap, line: int, common: dict[str, Any]) -> Step | None:
         name = str(raw["execute_tool"])

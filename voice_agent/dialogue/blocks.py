@@ -77,9 +77,10 @@ class CollectStep(Step):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ActionStep(Step):
-    """Say a response."""
+    """Say a response. ``delivery`` says how, before what the response itself says (see `delivery`)."""
 
     response: str
+    delivery: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

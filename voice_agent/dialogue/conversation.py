@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from voice_agent.dialogue.cancellation import CancelReason, CancelToken, TurnCancelled, race
+from voice_agent.dialogue.cancellation import CancelReason, CancelToken, TurnCancelled
+from voice_agent.dialogue.commits import Commits
 from voice_agent.dialogue.core import Core
 from voice_agent.dialogue.events import ENVELOPE, SIGNS_OF_PRESENCE, Clock, Listener
 from voice_agent.dialogue.expectation import expected_answer
@@ -17,6 +17,7 @@ from voice_agent.dialogue.hooks import IncomingMessagePayload, Point, TurnFinish
 from voice_agent.dialogue.journal import Journal
 from voice_agent.dialogue.loop import RuntimeLoop
 from voice_agent.dialogue.model_call import CallListener
+from voice_agent.dialogue.outcome import Outcome
 from voice_agent.dialogue.places import places
 from voice_agent.dialogue.prompt_sections import Prompt
 from voice_agent.dialogue.reply import SESSION_START as START_INTENT
@@ -33,13 +34,13 @@ from voice_agent.dialogue.reply import (
 from voice_agent.dialogue.sessions import Sessions
 from voice_agent.dialogue.state import DialogueState
 from voice_agent.dialogue.turn import ReplyWriter, Turn, unheard_turn
+from voice_agent.dialogue.turn_queue import TurnQueue
 from voice_agent.store.protocol import ConversationStore
 
 log = logging.getLogger(__name__)
 
 MAX_UTTERANCE_CHARS = 16_000
 """Longer input is cut: nobody says this much in one breath."""
-MAX_REMEMBERED_TURNS = 256
 CLOSE_WAIT_S = 3.0
 """How long `close` waits for a turn that is still in its grace window."""
 STORE_WAIT_S = 1.0
@@ -54,8 +55,10 @@ class LiveConversation:
     ) -> None:
         self._core, self._loop, self._sessions, self._clock = core, loop, sessions, clock
         self._journal = Journal(core.events, core.state, core.project, store)
-        self._lock = asyncio.Lock()
-        self._committed: OrderedDict[str, None] = OrderedDict()
+        self._queue = TurnQueue()
+        self._commits = Commits(core.events)
+        self._last: Turn | None = None
+        self._results: dict[str, Outcome] = {}
 
     @property
     def id(self) -> str:
@@ -117,7 +120,7 @@ class LiveConversation:
     async def turn(self, user: UserInput, *, turn_id: str, sink: ReplySink, cancel: CancelToken) -> TurnResult:
         """Run one turn; see the Protocol."""
         try:
-            await self._wait_for_turn(cancel)
+            await self._queue.enter(cancel)
         except TurnCancelled:
             return TurnResult(turn_id, TurnStatus.CANCELLED)
         try:
@@ -128,7 +131,7 @@ class LiveConversation:
                 self._core.events.turn_id = ""
                 self._journal.hand_over()
         finally:
-            self._lock.release()
+            self._queue.leave()
 
     async def go_on_from(self, old: LiveConversation, cancel: CancelToken) -> None:
         """Go on where ``old`` stands, the same conversation with an earlier version of the project.
@@ -138,38 +141,16 @@ class LiveConversation:
         Raises:
             TurnCancelled: The turn that this is done for was cancelled; nothing has changed hands.
         """
-        await old._wait_for_turn(cancel)
+        await old._queue.enter(cancel)
         try:
             self._journal.go_on_from(old._journal)
-            self._committed = old._committed
+            self._commits.go_on_from(old._commits)
         finally:
-            old._lock.release()
+            old._queue.leave()
 
     async def retire(self) -> None:
         """Another has gone on from here and the call is over: end what hooks still do."""
         await self._core.hooks.aclose()
-
-    async def _wait_for_turn(self, cancel: CancelToken) -> None:
-        """Wait until the turn before this one has ended.
-
-        Raises:
-            TurnCancelled: This turn was cancelled while it waited; it never began.
-        """
-        if not self._lock.locked():
-            await self._lock.acquire()
-            return
-        held: list[bool] = []
-
-        async def acquire() -> None:
-            held.append(await self._lock.acquire())
-
-        try:
-            await race(acquire(), cancel, name="turn queue")
-        except BaseException:
-            # Torn down in the very moment it got the lock: nobody else could ever release it.
-            if held:
-                self._lock.release()
-            raise
 
     async def _run(self, user: UserInput, turn_id: str, reply: ReplyWriter, cancel: CancelToken) -> TurnResult:
         now = self._clock()
@@ -250,6 +231,7 @@ class LiveConversation:
         state.turn += 1
         spoke = user.kind is not InputKind.INTENT
         turn = Turn(turn_id, state.turn, user, reply, cancel, answer_due=spoke, considered=not spoke)
+        turn.results_before, self._results, self._last = self._results, {}, turn
         self._core.events.append("turn_started", {"turn_id": turn_id, "number": turn.number})
         hooks.observe(Point.TURN_STARTED, TurnStartedPayload(turn_id, turn.number))
         self._record_user(user, turn_id)
@@ -260,6 +242,7 @@ class LiveConversation:
             status = TurnStatus.COMPLETED if turn.error is None else TurnStatus.ERROR
         except TurnCancelled as fault:
             if fault.reason is CancelReason.SUPERSEDED:
+                self._superseded(turn)
                 self._core.events.append("turn_superseded", {"turn_id": turn_id})
         finally:
             finished_as = {"turn_id": turn_id, "status": status.value, "at": places(state)}
@@ -270,31 +253,26 @@ class LiveConversation:
             hooks.observe(Point.TURN_FINISHED, finished)
         return TurnResult(turn_id, status, turn.error, turn.model_calls, turn.marks, turn.limit_hit)
 
+    def _superseded(self, turn: Turn) -> None:
+        """The next turn goes on with this one: what ran in it has run."""
+        self._results = turn.results_before | turn.results
+
     def _record_user(self, user: UserInput, turn_id: str) -> None:
         self._core.events.turn_id = turn_id
         self._core.events.append("user", {"text": user.text, "kind": user.kind.value})
 
     def commit_reply(self, turn_id: str, reply: HeardReply) -> None:
         """Record what was heard of a turn's reply; the first call for a turn counts."""
-        if turn_id in self._committed:
+        if not self._commits.record(turn_id, reply):
             return
-        self._committed[turn_id] = None
-        while len(self._committed) > MAX_REMEMBERED_TURNS:
-            self._committed.popitem(last=False)
-        heard, unheard = reply.heard.strip(), reply.unheard.strip()
-        if heard:
-            payload: dict[str, Any] = {"turn_id": turn_id, "text": heard, "interrupted": bool(unheard)}
-            if unheard:
-                payload["unheard"] = unheard
-            self._core.events.append("bot", payload)
-        elif unheard:
-            self._core.events.append("reply_unheard", {"turn_id": turn_id, "text": unheard})
         self._journal.hand_over()
 
     def note(self, kind: str, **data: Any) -> None:
         """Record something that happened beside the turns."""
         if not kind.isidentifier() or kind in ENVELOPE:
             raise ValueError(f"{kind!r} cannot be the kind of an event")
+        if kind == "turn_superseded" and self._last is not None and data.get("turn_id") == self._last.id:
+            self._superseded(self._last)
         if kind in SIGNS_OF_PRESENCE:
             self._core.state.silences = 0
         self._core.events.append(kind, data)
@@ -308,7 +286,8 @@ class LiveConversation:
         locked = False
         try:
             async with asyncio.timeout(CLOSE_WAIT_S):
-                locked = await self._lock.acquire()
+                await self._queue.enter()
+                locked = True
         except TimeoutError:
             log.warning("conversation %s is closed while a turn is still running", self.id)
         try:
@@ -318,4 +297,4 @@ class LiveConversation:
             await self._core.hooks.aclose()
         finally:
             if locked:
-                self._lock.release()
+                self._queue.leave()

@@ -70,7 +70,16 @@ class Core:
             return None
         text, filled = variant.template.fill(self._lookup(skill, values or {}))
         rephrase = variant.rephrase or self._packaged_and_reworded(response)
-        return Wording(name, text, variant.interruptible, rephrase, filled, template=variant.template.source)
+        return Wording(
+            name,
+            text,
+            variant.interruptible,
+            rephrase,
+            filled,
+            template=variant.template.source,
+            while_uninterruptible=variant.while_uninterruptible,
+            record=variant.record,
+        )
 
     def _packaged_and_reworded(self, response: Response) -> bool:
         # Alarms and service lines must come at once and as they are.
@@ -101,12 +110,15 @@ class Core:
         values: Mapping[str, Any] | None = None,
         *,
         about: str = "",
+        delivery: Mapping[str, Any] | None = None,
     ) -> None:
         """Say a configured response in this turn.
 
         Args:
             about: A model may word it anew so that it names this; for wording too general to stand alone.
+            delivery: What a step says of it, before what the response says.
         """
         wording = self.wording(name, skill, values)
         if wording is not None:
+            wording = replace(wording, **(delivery or {}))
             turn.reply.deliver(replace(wording, rephrase=True, about=about) if about else wording)

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from voice_agent.diagnostics import did_you_mean
+from voice_agent.dialogue.delivery import DELIVERY_KEYS, read_delivery
 from voice_agent.dialogue.fields import TYPE_ALIASES, Field, MemoryRefused, coerce
 from voice_agent.dialogue.memory import PROJECT
 from voice_agent.dialogue.names import Names
@@ -111,7 +112,7 @@ def _variant(name: str, item: Any, line: int, names: Names, extra: frozenset[str
         raw.line, raw.key_lines = line, {"text": line}
     else:
         raw = reader.mapping(item, f"A variant of {name!r}", line)
-    reader.unknown(raw, ["text", "condition", "metadata", "channel", "interruptible", "rephrase"], f"`{name}`")
+    reader.unknown(raw, ["text", "condition", "metadata", "channel", "rephrase", *DELIVERY_KEYS], f"`{name}`")
     text = raw.get("text")
     if not isinstance(text, str) or not text.strip():
         remedy = "Write what should be said; a text that contains ': ' must be quoted."
@@ -132,9 +133,9 @@ def _variant(name: str, item: Any, line: int, names: Names, extra: frozenset[str
         return None
     metadata = reader.mapping(raw.get("metadata"), "`metadata`", line)
     rephrase = reader.flag(metadata, "rephrase", False) or reader.flag(raw, "rephrase", False)
-    interruptible = reader.flag(metadata, "interruptible", True) and reader.flag(raw, "interruptible", True)
+    delivery = read_delivery(metadata, reader) | read_delivery(raw, reader)
     channel = reader.text(raw, "channel", "`channel`") or None
-    return Variant(template, condition, channel, interruptible, rephrase)
+    return Variant(template, condition, channel, rephrase=rephrase, **delivery)
 
 
 def _is_known_bare(name: str, names: Names) -> bool:

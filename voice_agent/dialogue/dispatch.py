@@ -22,6 +22,7 @@ from voice_agent.dialogue.events import EventLog, to_json
 from voice_agent.dialogue.hook_runner import HookFailed, HookRunner
 from voice_agent.dialogue.hooks import Point, ToolCallPayload, ToolResultPayload
 from voice_agent.dialogue.memory import Memory, MemoryHandle
+from voice_agent.dialogue.outcome import Outcome
 from voice_agent.dialogue.project import Skill
 from voice_agent.dialogue.stepper import Mark, digest
 from voice_agent.dialogue.tools import ArgumentsRefused, Tool, ToolContext, ToolResult
@@ -31,26 +32,6 @@ log = logging.getLogger(__name__)
 MAX_ERROR_CHARS = 300
 MAX_RECORDED_CHARS = 1_000_000
 """A result is recorded up to here: it stays in memory, and in the store's backlog, with everything around it."""
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What a tool run came to.
-
-    Attributes:
-        json: The result, or the error, as the model should read it.
-        read: Memory references that the tool has read beside its arguments.
-    """
-
-    success: bool
-    json: str
-    read: frozenset[str] = frozenset()
-
-    @property
-    def achieved(self) -> bool:
-        """It ran and did what it is for: an expected failure is data with ``ok`` false."""
-        result = json.loads(self.json) if self.success else None
-        return self.success and not (isinstance(result, dict) and result.get("ok") is False)
 
 
 @dataclass(frozen=True, slots=True)

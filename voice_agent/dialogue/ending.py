@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from voice_agent.dialogue.core import Core
-from voice_agent.dialogue.dispatch import Outcome, record_tool
+from voice_agent.dialogue.dispatch import record_tool
+from voice_agent.dialogue.outcome import Outcome
 from voice_agent.dialogue.routing import Router
 from voice_agent.dialogue.turn import Turn
 

@@ -12,7 +12,7 @@ from voice_agent.dialogue.cancellation import race
 from voice_agent.dialogue.conditions import Reference
 from voice_agent.dialogue.core import Core
 from voice_agent.dialogue.corrections import revisit
-from voice_agent.dialogue.dispatch import Outcome, record_tool
+from voice_agent.dialogue.dispatch import record_tool
 from voice_agent.dialogue.events import to_json
 from voice_agent.dialogue.fields import Field, MemoryRefused, coerce
 from voice_agent.dialogue.hook_runner import HookFailed
@@ -21,6 +21,7 @@ from voice_agent.dialogue.knowledge import Passage, ScoredPassage
 from voice_agent.dialogue.memory import Writer
 from voice_agent.dialogue.model_call import ModelReply
 from voice_agent.dialogue.offer import Offer, may_transfer, routable
+from voice_agent.dialogue.outcome import Outcome
 from voice_agent.dialogue.project import UNSUPPORTED
 from voice_agent.dialogue.questions import Questions
 from voice_agent.dialogue.routing import Router, RoutingRefused

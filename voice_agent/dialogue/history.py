@@ -29,8 +29,9 @@ def history(
 
     At most `MAX_MESSAGES`, and about ``max_tokens``.
 
-    Only what was heard of a reply is in it. A call and its result always come together. A turn
-    that was superseded before anything of it was heard is left out: its words came again.
+    Only what was heard of a reply is in it, and wording that is to be known whole (`Say.record`). A call and its
+    result always come together. A turn that was superseded before anything of it was heard is left out: its words
+    came again.
 
     Args:
         carried: Messages that stand for the tools of one turn, as (its id, the messages).
@@ -44,8 +45,10 @@ def history(
     groups: list[list[Message]] = []
     for event, kind, payload in records:
         turn_id = payload.get("turn_id")
-        if kind == "bot" and payload.get("text"):
-            groups.append([Message("assistant", str(payload["text"]))])
+        if kind in ("bot", "reply_unheard"):
+            said = payload.get("context") or (payload.get("text") if kind == "bot" else "")
+            if said:
+                groups.append([Message("assistant", str(said))])
         elif turn_id == before_turn or turn_id in silent:
             continue
         elif kind == "user" and turn_id not in superseded:

@@ -8,7 +8,8 @@ from voice_agent.dialogue.events import to_json
 from voice_agent.dialogue.routing import Router
 from voice_agent.dialogue.state import Frame, PendingCall, ResumeOffer
 from voice_agent.dialogue.stepper import done
-from voice_agent.dialogue.steps import StepRunner, call_in_words
+from voice_agent.dialogue.steps import StepRunner
+from voice_agent.dialogue.tool_arguments import call_in_words
 from voice_agent.dialogue.turn import Turn
 
 

@@ -42,6 +42,8 @@ class Say:
         source: ``response`` for configured wording, ``model`` for generated text.
         response: The ``utter_*`` name where there is one.
         interruptible: False for wording that must be heard whole (a legal notice).
+        while_uninterruptible: What becomes of the caller's words meanwhile: kept and answered after it, or discarded.
+        record: ``full`` for wording that a model is to know of even if it was cut (an action that was done).
     """
 
     message: int
@@ -50,6 +52,8 @@ class Say:
     source: Literal["response", "model"] = "model"
     response: str | None = None
     interruptible: bool = True
+    while_uninterruptible: Literal["keep", "discard"] = "keep"
+    record: Literal["heard", "full"] = "heard"
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,10 +113,12 @@ class HeardReply:
     Attributes:
         heard: The text that was played, as written in ``Say.text``.
         unheard: The rest.
+        context: What a model is to know of it, where that is more than was heard.
     """
 
     heard: str
     unheard: str = ""
+    context: str | None = None
 
     @property
     def extent(self) -> Heard:

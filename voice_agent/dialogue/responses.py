@@ -10,7 +10,7 @@ import logging
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from voice_agent.dialogue.conditions import Condition, Read, Reference
 
@@ -88,6 +88,8 @@ class Variant:
     Attributes:
         channel: Only for this channel, where set.
         interruptible: False for wording that must be heard whole.
+        while_uninterruptible: What becomes of the caller's words meanwhile: kept and answered after it, or discarded.
+        record: What a model sees of it later: what was heard, or all of it even if it was cut.
         rephrase: The author allows a model to reword it.
     """
 
@@ -95,6 +97,8 @@ class Variant:
     condition: Condition | None = None
     channel: str | None = None
     interruptible: bool = True
+    while_uninterruptible: Literal["keep", "discard"] = "keep"
+    record: Literal["heard", "full"] = "heard"
     rephrase: bool = False
 
 
@@ -144,6 +148,8 @@ class Wording:
     values: tuple[str, ...] = ()
     about: str = ""
     template: str = ""
+    while_uninterruptible: Literal["keep", "discard"] = "keep"
+    record: Literal["heard", "full"] = "heard"
 
 
 @dataclass(frozen=True, slots=True)

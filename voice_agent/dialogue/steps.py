@@ -22,16 +22,18 @@ from voice_agent.dialogue.blocks import (
     TransferStep,
 )
 from voice_agent.dialogue.core import Core, log
-from voice_agent.dialogue.dispatch import Outcome, mark_of, record_tool
+from voice_agent.dialogue.dispatch import mark_of, record_tool
 from voice_agent.dialogue.ending import Ending
 from voice_agent.dialogue.events import to_json
-from voice_agent.dialogue.fields import Field, MemoryRefused
+from voice_agent.dialogue.fields import MemoryRefused
 from voice_agent.dialogue.memory import Writer
 from voice_agent.dialogue.offer import may_transfer
+from voice_agent.dialogue.outcome import Outcome
 from voice_agent.dialogue.project import SILENCE, Skill, reads_before_asking
 from voice_agent.dialogue.routing import Router, RoutingRefused
 from voice_agent.dialogue.state import Frame, PendingCall
 from voice_agent.dialogue.stepper import Cursor, Mark, digest, done, plan
+from voice_agent.dialogue.tool_arguments import call_in_words, step_arguments
 from voice_agent.dialogue.tools import Tool
 from voice_agent.dialogue.transferring import Transfers
 from voice_agent.dialogue.turn import Turn
@@ -133,7 +135,7 @@ class StepRunner:
     def _action(self, turn: Turn, frame: Frame, cursor: Cursor, step: ActionStep) -> None:
         # The pointer moves before anything is heard: what was cut off is not said again.
         self._done(turn, cursor)
-        self._core.say(turn, step.response, frame.skill.id)
+        self._core.say(turn, step.response, frame.skill.id, delivery=step.delivery)
         turn.answer_due = not turn.considered
 
     def _collect(self, turn: Turn, frame: Frame, cursor: Cursor, step: CollectStep) -> Next | None:
@@ -235,7 +237,7 @@ class StepRunner:
 
     async def _tool(self, turn: Turn, frame: Frame, cursor: Cursor, step: ToolStep) -> Next | None:
         tool = frame.skill.tools[step.tool]
-        arguments = self._arguments(tool, step, frame.skill)
+        arguments = step_arguments(tool, step, frame.skill, self._core.state.memory)
         before = cursor.again.get(step.id)
         if before is not None and before.arguments == digest(to_json(arguments)):
             # It ran before a correction that has changed nothing for it.
@@ -256,21 +258,6 @@ class StepRunner:
         self._done(turn, cursor, mark_of(arguments, outcome))
         return None
 
-    def _arguments(self, tool: Tool, step: ToolStep, skill: Skill) -> dict[str, Any]:
-        """Return the arguments of a step: as written there, else from memory by name."""
-        memory = self._core.state.memory
-        found: dict[str, Any] = {}
-        for name in tool.parameter_names:
-            given = step.arguments.get(name)
-            declared = given if isinstance(given, Field) else memory.schema.resolve(name, skill.id)
-            if name in step.arguments and not isinstance(given, Field):
-                found[name] = given
-            elif declared is not None:
-                value = memory.read(declared.namespace, declared.name)
-                if value is not None:
-                    found[name] = value
-        return found
-
     async def run_tool(
         self, turn: Turn, frame: Frame, tool: Tool, arguments: dict[str, Any], *, step: str | None
     ) -> Outcome:
@@ -287,7 +274,11 @@ class StepRunner:
         if step is not None and frame.cursor is not None:
             # From here on what an earlier run came to is no longer certain.
             frame.cursor.again.pop(step, None)
-        outcome = await self._core.dispatcher.run(
+        key = f"{frame.skill.id} {frame.activation} {name} {digest(to_json(arguments))}"
+        before = turn.results_before.pop(key, None)
+        if before is not None:
+            self._core.events.append("tool_result_reused", {"tool": tool.name})
+        outcome = before or await self._core.dispatcher.run(
             tool,
             arguments,
             skill=frame.skill,
@@ -297,7 +288,9 @@ class StepRunner:
             cancel=turn.cancel,
         )
         if outcome.success:
-            frame.runs[name] = frame.runs.get(name, 0) + 1
+            turn.results[key] = outcome
+            if before is None:
+                frame.runs[name] = frame.runs.get(name, 0) + 1
         on_success = frame.skill.constraint(tool.name).on_success
         if on_success is not None and outcome.achieved:
             self._core.say(turn, on_success, frame.skill.id)
@@ -314,10 +307,3 @@ class StepRunner:
         about = "" if ask else call_in_words(skill, tool, arguments)
         self._core.say(turn, ask or "utter_confirm", skill.id, about=about)
         turn.answer_due = False
-
-
-def call_in_words(skill: Skill, tool: str, arguments: dict[str, Any]) -> str:
-    """Return what a held call is about, for a model that words the question."""
-    found = skill.tools.get(tool)
-    description = (skill.constraint(tool).description or found.description) if found else tool
-    return f"{description.strip()} {to_json(arguments) if arguments else ''}".strip()

@@ -11,6 +11,7 @@ from typing import Literal
 
 from voice_agent.dialogue.cancellation import CancelToken
 from voice_agent.dialogue.events import EventLog
+from voice_agent.dialogue.outcome import Outcome
 from voice_agent.dialogue.reply import EndingSink, HangUp, InputKind, ReplySink, Say, UserInput
 from voice_agent.dialogue.responses import Wording
 from voice_agent.dialogue.stepper import Budget
@@ -59,7 +60,16 @@ class ReplyWriter:
 
     def _say(self, wording: Wording) -> None:
         source: Literal["response", "model"] = "response" if wording.name else "model"
-        say = Say(self._message, wording.text, True, source, wording.name or None, wording.interruptible)
+        say = Say(
+            self._message,
+            wording.text,
+            True,
+            source,
+            wording.name or None,
+            wording.interruptible,
+            wording.while_uninterruptible,
+            wording.record,
+        )
         self._emit(say)
         self._message += 1
         if self.on_spoken is not None:
@@ -162,6 +172,8 @@ class Turn:
         refused_procedures: Calls beyond that limit, which were not made.
         limit_hit: Which limit of its workflow the turn has reached.
         carried: What led to a held call, as (turn in which it was held, its messages).
+        results: What the tools that ran came to, by skill, activation, step and arguments.
+        results_before: The same of the turn that this one goes on with: what ran there is not run again.
         error: Why the turn failed, for the operator.
     """
 
@@ -187,6 +199,8 @@ class Turn:
     refused_procedures: int = 0
     limit_hit: str | None = None
     carried: tuple[str, tuple[Message, ...]] | None = None
+    results: dict[str, Outcome] = field(default_factory=dict)
+    results_before: dict[str, Outcome] = field(default_factory=dict)
     marks: dict[str, float] = field(default_factory=dict)
     error: str | None = None
     _calls: Counter[tuple[str, str]] = field(default_factory=Counter)
