@@ -150,7 +150,7 @@ FIELD = schemas.schema("memory")["patternProperties"]["^[A-Za-z_]\\w*$"]["anyOf"
 READERS: tuple[tuple[str, dict[str, str], set[str]], ...] = (
     ("a field", {"memory.yml": "x: {zzzz: 1}\n"}, _properties(FIELD)),
     ("a variant", {"responses.yml": "responses:\n  utter_x: {text: a, zzzz: 1}\n"},
-     {"text", "condition", "metadata", "channel", "interruptible", "rephrase"}),
+     {"text", "condition", "metadata", "channel", "interruptible", "rephrase", "while_uninterruptible", "record"}),
     ("front matter", {SKILL: skill("Do.\n", zzzz="1")}, _properties(schemas.schema("skill"))),
     ("a constraint", {SKILL: skill("Do.\n", tool_constraints="[{x: {zzzz: 1}}]")},
      _properties(schemas.schema("skill")["properties"]["tool_constraints"]["items"]["patternProperties"]["."])),

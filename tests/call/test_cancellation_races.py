@@ -14,9 +14,9 @@ from tests.fakes.voice import FakeVoice
 from tests.fakes.wire import FakeWire
 from tests.support.calls import make_call, place
 from tests.support.virtual_time import run_virtual, virtual_time
+from voice_agent.call.backstop import BACKSTOP_S
 from voice_agent.call.clock import MediaClock
 from voice_agent.call.floor import State
-from voice_agent.call.turns import BACKSTOP_S
 from voice_agent.call.wire import TranscriptMessage
 from voice_agent.dialogue.cancellation import CancelReason
 from voice_agent.dialogue.reply import TurnStatus

@@ -20,7 +20,7 @@ HUNG_UP = CallOutcome("disconnected", "caller_hang_up", 3.0, 1)
 
 
 def _registry(max_calls: int = 2) -> CallRegistry:
-    registry = CallRegistry(max_calls, 30)
+    registry = CallRegistry(max_calls)
     registry.ready = True
     return registry
 
@@ -41,7 +41,7 @@ def _refused_total() -> float:
 
 @virtual_time
 async def test_nobody_is_admitted_before_the_service_is_warm() -> None:
-    assert _refusal(CallRegistry(2, 30), "a") == "not_ready"
+    assert _refusal(CallRegistry(2), "a") == "not_ready"
 
 
 @virtual_time
@@ -73,23 +73,19 @@ async def test_a_caller_who_dials_again_at_once_waits_for_the_old_connection_to_
     asyncio.get_running_loop().call_later(0.4, old.release)
     await registry.vacated("a", 1)
     assert asyncio.get_running_loop().time() == pytest.approx(0.4)
-    assert registry.admit("a").resumed
+    registry.admit("a")
     await registry.vacated("a", 1)
     assert asyncio.get_running_loop().time() == pytest.approx(1.4)
     assert _refusal(registry, "a") == "conversation_busy"
 
 
 @virtual_time
-async def test_an_admission_that_came_to_no_call_does_not_use_up_the_resumption() -> None:
-    registry = _registry()
-    with registry.admit("a") as admission:
-        admission.ended(DROPPED)
-    with registry.admit("a") as refused:
-        assert refused.resumed
-    with registry.admit("a") as again:
-        assert again.resumed
-        again.ended(HUNG_UP)
-    assert not registry.admit("a").resumed
+@pytest.mark.parametrize(("outcome", "resumable"), [(DROPPED, True), (HUNG_UP, False), (None, True)])
+async def test_what_its_caller_did_not_end_may_be_gone_on_with(outcome: CallOutcome | None, resumable: bool) -> None:
+    with _registry().admit("a") as admission:
+        if outcome is not None:
+            admission.ended(outcome)
+    assert admission.resumable is resumable
 
 
 @virtual_time
@@ -102,50 +98,119 @@ async def test_a_live_conversation_has_one_connection() -> None:
     assert not registry.is_live("a")
 
 
+async def _carry(registry: CallRegistry, wire: FakeWire, talk: ScriptedConversation, clock: MediaClock) -> CallOutcome:
+    """Take the conversation over and carry a call of it to its end."""
+    await registry.take_over("a", 6)
+    with registry.admit("a") as admission:
+        call = make_call(wire, talk, clock)
+        admission.attach(call)
+        outcome = await call.run()
+        admission.ended(outcome)
+        return outcome
+
+
 @virtual_time
-@pytest.mark.parametrize(
-    ("outcome", "after_s", "resumed"),
-    [(DROPPED, 3, True), (DROPPED, 31, False), (HUNG_UP, 3, False), (None, 3, False)],
-)
-async def test_a_dropped_connection_may_come_back_in_time(
-    outcome: CallOutcome | None, after_s: float, resumed: bool
-) -> None:
+async def test_the_newer_connection_of_a_caller_takes_the_conversation_over_at_once() -> None:
+    """The older one is half open: it neither ends nor answers, and would keep its call until the media timeout."""
+    registry, loop = _registry(), asyncio.get_running_loop()
+    old, new = FakeWire(3600, stuck=True), FakeWire(5)
+    talk, again = ScriptedConversation(says("Hello, a rather long greeting.")), ScriptedConversation(says("Hello."))
+    async with MediaClock() as clock, asyncio.TaskGroup() as group:
+        first = group.create_task(_carry(registry, old, talk, clock))
+        await asyncio.sleep(0.5)
+        began = loop.time()
+        second = group.create_task(_carry(registry, new, again, clock))
+        await asyncio.sleep(2)
+        assert new.frames[0][0] - began < 1.5
+    assert (first.result().outcome, first.result().reason) == ("disconnected", "superseded")
+    assert second.result().reason == "caller_hang_up"
+    assert talk.closed == ["dropped"]
+    assert (old.hung_up, talk.heard()) == (["superseded"], ["Hello, a"])
+
+
+@virtual_time
+async def test_of_several_connections_at_once_exactly_one_has_the_conversation_at_a_time() -> None:
     registry = _registry()
-    with registry.admit("a") as admission:
-        assert not admission.resumed
-        if outcome is not None:
-            admission.ended(outcome)
-    await asyncio.sleep(after_s)
-    with registry.admit("a") as admission:
-        assert admission.resumed is resumed
-        admission.ended(HUNG_UP)
-    with registry.admit("a") as admission:
-        assert not admission.resumed, "a resumption is used once"
+    wires = [FakeWire(3 + n) for n in range(4)]
+    talks = [ScriptedConversation(says("Hello.")) for _ in wires]
+    refused = 0
+
+    async def carry(index: int, clock: MediaClock) -> None:
+        nonlocal refused
+        try:
+            await _carry(registry, wires[index], talks[index], clock)
+        except Refused:
+            refused += 1
+
+    async with MediaClock() as clock, asyncio.TaskGroup() as group:
+        for index in range(4):
+            group.create_task(carry(index, clock))
+            await asyncio.sleep(0.01 * index)
+    assert refused < 4
+    assert not registry.is_live("a")
+    assert sum(len(talk.closed) for talk in talks) == 4 - refused
 
 
 @virtual_time
-async def test_draining_ends_the_calls_and_refuses_new_ones() -> None:
-    registry, wires = _registry(), [FakeWire(3600), FakeWire(3600)]
-    talk = [ScriptedConversation(says("Hello, a rather long greeting comes here.")) for _ in wires]
+async def test_nobody_is_ended_by_a_caller_who_is_not_admitted() -> None:
+    registry = _registry()
+    wire, talk = FakeWire(3), ScriptedConversation(says("Hello."))
+    async with MediaClock() as clock, asyncio.TaskGroup() as group:
+        carried = group.create_task(_carry(registry, wire, talk, clock))
+        await asyncio.sleep(1)
+        registry.ready = False
+        await registry.take_over("a", 1)
+        assert registry.is_live("a")
+    assert carried.result().reason == "caller_hang_up"
+
+
+LEAVING = {"utter_service_ending": "I have to go. Goodbye."}
+
+
+@virtual_time
+async def test_draining_lets_phrases_end_says_goodbye_and_refuses_new_calls() -> None:
+    registry, wires = _registry(3), [FakeWire(3600) for _ in range(3)]
+    greeting = "We are open from nine to five. "
+    turns = (says(greeting, source="model"), says(greeting + "And so on without end.", source="model"), says("Hi."))
+    talks = [ScriptedConversation(turn, lines=LEAVING) for turn in turns]
+    outcomes: list[CallOutcome] = []
 
     async def run(index: int, clock: MediaClock) -> None:
         with registry.admit(str(index)) as admission:
-            call = make_call(wires[index], talk[index], clock, call_id=str(index))
+            call = make_call(wires[index], talks[index], clock, call_id=str(index))
             admission.attach(call)
-            outcome = await call.run()
-            admission.ended(outcome)
-            assert (outcome.outcome, outcome.reason) == ("completed", "shutdown")
+            outcomes.append(await call.run())
+            admission.ended(outcomes[-1])
 
     async with MediaClock() as clock, asyncio.TaskGroup() as group:
-        for index in range(2):
+        for index in range(3):
             group.create_task(run(index, clock))
         await asyncio.sleep(1)
-        assert len(registry.active) == 2
-        assert await registry.drain(5)
+        began = asyncio.get_running_loop().time()
+        assert await registry.drain(10)
+        assert asyncio.get_running_loop().time() - began < 4
         assert registry.active == ()
         assert _refusal(registry, "z") == "draining"
-    assert [w.hung_up for w in wires] == [["shutdown"]] * 2
-    assert [t.closed for t in talk] == [["shutdown"]] * 2
+    assert {(o.outcome, o.reason) for o in outcomes} == {("completed", "shutdown")}
+    assert [w.hung_up for w in wires] == [["shutdown"]] * 3
+    assert [t.closed for t in talks] == [["shutdown"]] * 3
+    assert [t.heard()[0].strip() for t in talks] == [greeting.strip()] * 2 + ["Hi."]
+    assert all(w.transcripts("agent")[-1] == LEAVING["utter_service_ending"] for w in wires)
+
+
+@virtual_time
+@pytest.mark.parametrize("lines", [{}, {"utter_service_ending": "word " * 200}])
+async def test_a_goodbye_without_wording_or_without_end_keeps_no_call(lines: dict[str, str]) -> None:
+    registry, wire = _registry(), FakeWire(3600)
+    wire.speak(1.0, "and " * 100, seconds=60)
+    talk = ScriptedConversation(says("word " * 200), lines=lines)
+    async with MediaClock() as clock, asyncio.TaskGroup() as group:
+        carried = group.create_task(_carry(registry, wire, talk, clock))
+        await asyncio.sleep(2)
+        began = asyncio.get_running_loop().time()
+        assert await registry.drain(10)
+        assert asyncio.get_running_loop().time() - began < 10
+    assert carried.result().reason == "shutdown"
 
 
 @virtual_time

@@ -134,7 +134,7 @@ async def test_coming_back_soon_after_a_lost_connection_is_not_greeted_again(
     bench = caller(tmp_path, GREETING, [tool_call("start_skill", skill="talk"), "Hi."], channel="websocket")
     await bench.connects()
     await bench.says("let us chat")
-    await bench.conversation.close("disconnected")
+    await bench.conversation.close("dropped")
     bench.calendar.advance(seconds=after)
     again = bench.agent.open("c1", channel="websocket")
     assert again is bench.conversation

@@ -101,6 +101,7 @@ class ScriptedConversation:
 
     Attributes:
         expected: What would answer the open question.
+        resumed: The caller comes back to what they were in the middle of: no greeting.
         log: ``("turn", text)``, ``("commit", heard)``, ``("note", kind)``, ``("close", outcome)`` and what
             the scripts add, in the order it happened.
         ended: Reasons of hang-ups that nothing could keep any more: what a tracker would hold as done.
@@ -132,6 +133,7 @@ class ScriptedConversation:
         self.cancelled_with: list[Any] = []
         self.parallel = self._running = 0
         self.closed: list[str] = []
+        self.resumed = False
 
     def line(self, name: str, nth: int = 0) -> str:
         wordings = self._lines.get(name, "").split("|")
@@ -156,7 +158,10 @@ class ScriptedConversation:
     def _script(self, user: UserInput) -> Script:
         if user.text == "/silence":
             return self._silence or says("Are you there?")
-        count = sum(1 for i in self.inputs if i.text != "/silence")
+        if user.text == "/session_start" and self.resumed:
+            return says("")
+        silent = ("/silence", "/session_start") if self.resumed else ("/silence",)
+        count = sum(1 for i in self.inputs if i.text not in silent)
         return self._turns[min(count, len(self._turns)) - 1]
 
     def commit_reply(self, turn_id: str, reply: HeardReply) -> None:

@@ -79,7 +79,7 @@ async def test_a_socket_that_closes_in_mid_speech_is_one_quiet_end(at: float, ca
     assert (outcome.outcome, outcome.reason) == ("disconnected", "connection_lost")
     assert caplog.records == []
     assert wire.after_end <= 1
-    assert talk.of("close") == ["disconnected"]
+    assert talk.of("close") == ["dropped"]
 
 
 @virtual_time
@@ -87,8 +87,10 @@ async def test_a_resumed_call_does_not_greet_again() -> None:
     wire = FakeWire(6)
     wire.speak(1.0, "are you still there?")
     talk = ScriptedConversation(says("Yes."))
-    await place(wire, talk, resumed=True)
-    assert talk.of("turn") == ["are you still there?"]
+    talk.resumed = True
+    await place(wire, talk)
+    assert talk.of("turn") == ["/session_start", "are you still there?"]
+    assert talk.heard() == ["", "Yes."]
 
 
 @virtual_time

@@ -32,7 +32,7 @@ async def test_a_dropped_caller_is_not_greeted_again_even_by_another_process(tmp
     bench = caller(tmp_path, FILES, [tool_call("start_skill", skill="talk"), "Go on."], store=store)
     assert (await bench.connects()).messages == ["Hello."]
     await bench.says("hi")
-    await bench.conversation.close("disconnected")
+    await bench.conversation.close("dropped")
     bench.calendar.advance(seconds=3)
     again = another_process(tmp_path, bench, store, ["Where were we?"])
     assert (await again.says(SESSION_START)).messages == []
@@ -47,7 +47,7 @@ async def test_a_goodbye_in_the_history_ends_nothing(tmp_path: Path) -> None:
     await bench.connects()
     said = await bench.says("goodbye")
     assert said.sink.hung_up
-    await bench.conversation.close("disconnected")
+    await bench.conversation.close("dropped")
     bench.calendar.advance(seconds=3)
     again = another_process(tmp_path, bench, store, [])
     assert not (await again.says(SESSION_START)).sink.hung_up

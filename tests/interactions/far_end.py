@@ -204,7 +204,10 @@ class ScriptWire(FakeWire):
                 self.at(end, lambda inputs, key=key: inputs.press_key(key))  # type: ignore[misc]
         elif act.ends is not None:
             assert isinstance(call, Call)
-            call.end(CancelReason(act.ends))
+            if act.ends == "leave":
+                call.take_leave(6.0)
+            else:
+                call.end(CancelReason(act.ends))
         elif act.mutes is not None:
             call.mute(act.mutes)
         elif act.types is not None:

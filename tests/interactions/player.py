@@ -117,6 +117,7 @@ def _errors_of_the_log() -> Iterator[list[str]]:
 async def _play(script: Script, hang_up_at: float | None) -> Played:
     before = asyncio.all_tasks()
     agent = ScriptAgent(script)
+    agent.resumed = script.line.resumed
     line = script.line if hang_up_at is None else script.line.model_copy(update={"seconds": hang_up_at})
     options = TurnTaking.model_validate({**OPTIONS.model_dump(), **script.options})
     async with MediaClock() as clock:
@@ -132,7 +133,6 @@ async def _play(script: Script, hang_up_at: float | None) -> Played:
             detector=ScriptDetector(),
             options=options,
             clock=clock,
-            resumed=line.resumed,
             strict=True,
         )
         outcome = await call.run()

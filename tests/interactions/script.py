@@ -83,8 +83,8 @@ class Act(_Strict):
     mutes: bool | None = None
     """The caller switches the microphone off (true) or on."""
     leaves: Literal["hang_up", "disconnected"] | None = None
-    ends: Literal["shutdown"] | None = None
-    """The service ends the call."""
+    ends: Literal["shutdown", "leave"] | None = None
+    """The service ends the call: at once, or taking leave within six seconds."""
     takes: float | None = None
     """Length of what is said (0.3 s a word), or seconds between keys (0.2)."""
 

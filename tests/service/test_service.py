@@ -51,8 +51,25 @@ async def test_typed_text_is_answered_on_the_same_call(tmp_path: Path) -> None:
         await caller.close()
 
 
-async def test_a_second_connection_on_a_live_conversation_is_refused_and_the_first_goes_on(tmp_path: Path) -> None:
-    service = small_service(tmp_path, model=["Still here."])
+async def test_a_second_connection_on_a_live_conversation_takes_it_over(tmp_path: Path) -> None:
+    service = small_service(tmp_path, model=["One.", "Two."])
+    async with serving(service) as address:
+        await ready(service)
+        first = await WebSocketCaller.dial(address, "?conversation=c1")
+        await first.say(type="text", text="hello")
+        await until(lambda: "One." in said(first))
+        second = await WebSocketCaller.dial(address, "?conversation=c1")
+        await second.say(type="text", text="me again")
+        await until(lambda: "Two." in said(second))
+        await until(lambda: first.over)
+        assert first.of("hangup") == [{"type": "hangup", "reason": "superseded"}]
+        assert GREETING not in said(second)
+        await second.close()
+
+
+async def test_where_it_is_switched_off_a_second_connection_is_refused_and_the_first_goes_on(tmp_path: Path) -> None:
+    settings = "server: {reconnect_takes_over: false}\n"
+    service = small_service(tmp_path, model=["Still here."], settings=settings)
     async with serving(service) as address:
         await ready(service)
         first = await WebSocketCaller.dial(address, "?conversation=c1")

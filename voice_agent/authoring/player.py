@@ -155,7 +155,7 @@ class _Player:
                 await self._turn(SESSION_START, step, location)
             case "disconnect" | "hang_up":
                 self._transcript.note("caller", "(the connection is lost)" if step.disconnect else "(hangs up)")
-                await self._conversation.close("disconnected" if step.disconnect else "completed")
+                await self._conversation.close("dropped" if step.disconnect else "completed")
             case "wait" if step.wait is not None and self._clock is not None:
                 self._clock.advance(step.wait)
                 self._transcript.note("clock", f"{self._clock.now:%A, %d %B %Y, %H:%M}")

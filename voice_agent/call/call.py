@@ -20,13 +20,14 @@ from voice_agent.call.arbiter import Arbiter
 from voice_agent.call.bounded import TEARDOWN_GRACE_S, bounded
 from voice_agent.call.clock import MediaClock
 from voice_agent.call.ears import Ears
+from voice_agent.call.farewell import Farewell
 from voice_agent.call.floor import Event, Floor, State
 from voice_agent.call.floor_keeper import FloorKeeper
 from voice_agent.call.inbox import MAX_CHARACTERS
 from voice_agent.call.intake import Intake
 from voice_agent.call.keys import KeyBuffer
 from voice_agent.call.mouth import Mouth
-from voice_agent.call.outcome import OUTCOMES, TRANSFERRED, CallOutcome
+from voice_agent.call.outcome import OUTCOMES, SUPERSEDED, TRANSFERRED, CallOutcome, closing
 from voice_agent.call.playout import Playout
 from voice_agent.call.recorder import Recorder
 from voice_agent.call.status import Status
@@ -46,6 +47,8 @@ log = logging.getLogger(__name__)
 
 TURN_SHARE = 0.6
 """Share of `TurnTaking.close_timeout_s` that a turn may use to finish after a hang-up; the rest is for what follows."""
+HALF_OPEN_S = 0.2
+"""Limit on hanging up on a connection that its caller has left behind."""
 HANG_UP_SHARE = 0.3
 """Share of it, within the turn's, that the wire may use for its own hang-up."""
 
@@ -64,18 +67,14 @@ class Call:
         detector: VoiceDetector,
         options: TurnTaking,
         clock: MediaClock,
-        resumed: bool = False,
         recorder: Recorder | None = None,
         strict: bool = False,
         hold_audio: HoldAudio = ringing_tone,
     ) -> None:
-        """Args: ``resumed``: no greeting, the conversation goes on. ``strict``: illegal floor transitions raise.
-
-        ``hold_audio``: what is heard while the caller is put through.
-        """
+        """Args: ``strict``: illegal floor transitions raise. ``hold_audio``: what is heard while put through."""
         loop = asyncio.get_running_loop()
         self._id, self._conversation, self._wire, self._options = call_id, conversation, wire, options
-        self._resumed, self._recorder = resumed, recorder
+        self._recorder = recorder
         self._times = Times(loop.time, loop.time())
         if recorder is not None:
             recorder.begin(self._times.began)
@@ -110,6 +109,7 @@ class Call:
         self._runner.attach(self._mouth, self._floor)
         self._floor.attach(self._ears, self._mouth)
         arbiter.attach(self._ears)
+        self._farewell = Farewell(self._runner, self._mouth, self.end)
         self._other_inputs = 0
         self._deaf = self._muted = False
         self._ending: tuple[str, str] | None = None
@@ -198,11 +198,19 @@ class Call:
         """End the call now. Safe in every state, any number of times."""
         self._finish(reason, reason.value)
 
+    def take_leave(self, limit_s: float) -> None:
+        """Let the phrase that is being said end, say goodbye, and end the call for a shutdown, within ``limit_s``."""
+        self._farewell.ask(limit_s)
+
+    def supersede(self) -> None:
+        """The same caller has come by another connection: this one's end is not worth waiting for."""
+        self._finish(CancelReason.DISCONNECTED, SUPERSEDED)
+
     async def run(self) -> CallOutcome:
         """Carry the call to its end. Never raises for anything a caller, engine, tool or wire does."""
         with bind(call=self._id, conversation=self._conversation.id):
             recording = {} if self._recorder is None else {"recording": self._recorder.path.name}
-            self._note("call_started", channel=self.channel, resumed=self._resumed, **recording)
+            self._note("call_started", channel=self.channel, **recording)
             try:
                 await self._run_parts()
             except Exception:
@@ -235,14 +243,15 @@ class Call:
             ("mouth", self._mouth.run()),
             ("ears", self._ears.run()),
             ("watchdog", watchdog.run()),
+            ("farewell", self._farewell.run()),
         ]
         if self._recorder is not None:
             parts.append(("recorder", self._recorder.run()))
         if self._status.wanted:
             parts.append(("status", self._status.run()))
             self._status.moved(self._floor.state)
-        if not self._resumed:
-            self._runner.inbox.add(Entry(SESSION_START))
+        # Whether somebody comes back to what they were in the middle of, the dialogue knows.
+        self._runner.inbox.add(Entry(SESSION_START))
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(part, name=f"call.{name}") for name, part in parts]
             await self._ended.wait()
@@ -287,10 +296,9 @@ class Call:
     async def _wind_down(self) -> None:
         """Hang up and let the turn finish, both within their shares of the closing time."""
         assert self._ending is not None
-        limit_s = self._options.close_timeout_s * HANG_UP_SHARE
         outcome, reason = self._ending
-        said = outcome if outcome == TRANSFERRED else reason
-        await bounded(self._wire.hang_up(said), "hang_up", limit_s)
+        limit_s = self._options.close_timeout_s * HANG_UP_SHARE if reason != SUPERSEDED else HALF_OPEN_S
+        await bounded(self._wire.hang_up(outcome if outcome == TRANSFERRED else reason), "hang_up", limit_s)
         grace_s = self._options.grace_ms / 1000
         left = self._closing_at + self._options.close_timeout_s * TURN_SHARE + grace_s - self._times.now()
         await bounded(self._runner.idle(), "last_turn", max(0.0, left))
@@ -305,9 +313,7 @@ class Call:
         kept = {} if self._recorder is None else {"recording_whole": not self._recorder.failed}
         seconds = round(self._times.since(), 3)
         self._note("call_ended", outcome=outcome, reason=reason, seconds=seconds, turns=self._runner.ended, **kept)
-        # A conversation cut off by the service may be taken up again, unlike one that was completed.
-        work = self._conversation.close(reason if reason == CancelReason.SHUTDOWN.value else outcome)
-        await bounded(work, "conversation_close", max(limit, shortest))
+        await bounded(self._conversation.close(closing(outcome, reason)), "conversation_close", max(limit, shortest))
 
     def _note(self, kind: str, **data: Any) -> None:
         try:

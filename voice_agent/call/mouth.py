@@ -136,6 +136,11 @@ class Mouth:
         """No more of what `ring` plays."""
         self._playout.hush()
 
+    def finish_phrase(self) -> float:
+        """Say nothing beyond the phrase that sounds now; return how long, in seconds, it still sounds."""
+        self._jobs.clear()
+        return self._playout.finish_clip()
+
     def hold(self) -> None:
         """Keep the turn's first audio back."""
         self._playout.hold()

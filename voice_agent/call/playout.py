@@ -73,7 +73,7 @@ class Playout:
         self._offset = 0
         self._echoes_marks = wire.traits.echoes_marks
         self._stretch = self._unmarked = 0
-        self._held = self._finished = self._started = self._audible = False
+        self._held = self._finished = self._started = self._audible = self._ends_here = False
         self._sound: Iterator[bytes] | None = None
         self._unsubscribe: Callable[[], None] | None = None
         self._on_started: Callable[[], None] = _nothing
@@ -111,7 +111,7 @@ class Playout:
         self._forget()
         self._ledger = ledger
         self._stretch += 1
-        self._held = self._finished = self._started = self._audible = False
+        self._held = self._finished = self._started = self._audible = self._ends_here = False
         self._on_aside = on_aside or _nothing
         self._on_started, self._on_drained, self._on_room = on_started, on_drained, on_room
 
@@ -124,7 +124,7 @@ class Playout:
         """
         if aside:
             speech = replace(speech, text="")
-        if self._ledger is None:
+        if self._ledger is None or self._ends_here:
             return
         pcm = speech.pcm[: len(speech.pcm) & ~1]
         frames = math.ceil(len(pcm) / FRAME_BYTES)
@@ -154,6 +154,17 @@ class Playout:
         if self._sound is not None:
             self._sound = None
             self._stop_ticking()
+
+    def finish_clip(self) -> float:
+        """Take and release nothing beyond the piece that sounds now; return how long, in seconds, it still sounds."""
+        if self._ledger is None:
+            return 0.0
+        self._ends_here = True
+        sounding = 0 if self._held or self._offset == 0 else 1
+        while len(self._clips) > self._at + sounding:
+            self._clips.pop()
+        left = (len(self._clips[self._at].pcm) - self._offset) / FRAME_BYTES * TICK_S if sounding else 0.0
+        return 0.0 if self._held else left + self._ledger.ahead(self._now())
 
     def hold(self) -> None:
         """Release nothing until `resume`."""

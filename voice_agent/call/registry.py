@@ -1,13 +1,13 @@
-"""Which calls are on the line: admission, refusal, resumption, drain."""
+"""Which calls are on the line: admission, refusal, handing over to a newer connection, drain."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
 from types import TracebackType
 from typing import TYPE_CHECKING
 
+from voice_agent.call.outcome import DROPPED
 from voice_agent.dialogue.cancellation import CancelReason
 from voice_agent.telemetry.metrics import CALLS, CALLS_ACTIVE, CALLS_REFUSED
 
@@ -17,11 +17,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-MAX_REMEMBERED = 10_000
-"""Ended conversations remembered for resumption."""
-
-DROPPED = ("connection_lost", "media_timeout")
-"""Ends of a call that its caller did not choose."""
+LEAVE_SHARE = 0.6
+"""Share of the time for draining in which calls may take leave; the rest is for what follows."""
 
 
 class Refused(Exception):
@@ -42,18 +39,17 @@ class Admission:
 
     Attributes:
         conversation_id: The conversation that is now live.
-        resumed: The conversation dropped a moment ago and goes on: no new greeting.
         call: The call, once attached.
         refused: Why the caller is turned away after all, where no call was attached.
         released: Set when the place is free again.
     """
 
-    def __init__(self, registry: CallRegistry, conversation_id: str, resumed: bool) -> None:
+    def __init__(self, registry: CallRegistry, conversation_id: str) -> None:
         self._registry = registry
         self._outcome: CallOutcome | None = None
         self.released = asyncio.Event()
         self.conversation_id = conversation_id
-        self.resumed = resumed
+        self._overtaken = False
         self.call: Call | None = None
         self.refused = "internal"
 
@@ -62,9 +58,17 @@ class Admission:
         self.call = call
         if self._registry.draining:
             call.end(CancelReason.SHUTDOWN)
+        if self._overtaken:
+            call.supersede()
+
+    def overtake(self) -> None:
+        """The same caller has come by another connection."""
+        self._overtaken = True
+        if self.call is not None:
+            self.call.supersede()
 
     def ended(self, outcome: CallOutcome) -> None:
-        """Note how the call ended; decides whether it can be resumed."""
+        """Note how the call ended."""
         self._outcome = outcome
 
     @property
@@ -91,16 +95,11 @@ class CallRegistry:
 
     Attributes:
         ready: Set by the service once models are loaded and warm; until then every call is refused.
-
-    Args:
-        now: Clock for the resume window; the event loop's time by default.
     """
 
-    def __init__(self, max_calls: int, resume_window_s: float, now: Callable[[], float] | None = None) -> None:
-        self._max_calls, self._resume_window_s = max_calls, resume_window_s
-        self._now = now
+    def __init__(self, max_calls: int) -> None:
+        self._max_calls = max_calls
         self._admissions: dict[str, Admission] = {}
-        self._dropped: dict[str, float] = {}
         self._empty = asyncio.Event()
         self._empty.set()
         self._draining = False
@@ -133,6 +132,16 @@ class CallRegistry:
         except TimeoutError:
             log.debug("the conversation is still on its call")
 
+    async def take_over(self, conversation_id: str, limit_s: float) -> None:
+        """End the call that carries this conversation, if there is one, and wait for that, at most ``limit_s``.
+
+        A connection that broke without a word keeps its call for many seconds; its caller is back already.
+        """
+        admission = self._admissions.get(conversation_id)
+        if admission is not None and self.ready and not self._draining:
+            admission.overtake()
+            await self.vacated(conversation_id, limit_s)
+
     def admit(self, conversation_id: str) -> Admission:
         """Take a place on the line.
 
@@ -149,19 +158,17 @@ class CallRegistry:
             )
         if len(self._admissions) >= self._max_calls:
             raise self._refuse("at_capacity", "All lines are busy. Call again in a moment.")
-        dropped_at = self._dropped.get(conversation_id)
-        resumed = dropped_at is not None and self._time() - dropped_at <= self._resume_window_s
-        admission = Admission(self, conversation_id, resumed)
+        admission = Admission(self, conversation_id)
         self._admissions[conversation_id] = admission
         self._empty.clear()
         CALLS_ACTIVE.set(len(self._admissions))
         return admission
 
     async def drain(self, timeout_s: float) -> bool:
-        """Admit nobody any more, ask all calls to end, wait for them. False if some were still there after that."""
+        """Admit nobody any more, let all calls take leave, wait for them. False if some were still there after that."""
         self._draining = True
         for call in self.active:
-            call.end(CancelReason.SHUTDOWN)
+            call.take_leave(timeout_s * LEAVE_SHARE)
         try:
             async with asyncio.timeout(timeout_s):
                 await self._empty.wait()
@@ -184,25 +191,7 @@ class CallRegistry:
             ended_as = outcome.outcome if outcome is not None else "failed"
             CALLS.labels(channel=admission.call.channel, outcome=ended_as).inc()
         admission.call = None
-        if outcome is None:
-            # Never became a call: whoever was cut off may still come back.
-            return
-        self._dropped.pop(admission.conversation_id, None)
-        if outcome.reason in DROPPED:
-            self._remember(admission.conversation_id)
-
-    def _remember(self, conversation_id: str) -> None:
-        now = self._time()
-        self._dropped[conversation_id] = now
-        # Insertion order is age: forget from the front.
-        for old in list(self._dropped):
-            if len(self._dropped) <= MAX_REMEMBERED and now - self._dropped[old] <= self._resume_window_s:
-                break
-            del self._dropped[old]
 
     def _refuse(self, code: str, message: str) -> Refused:
         CALLS_REFUSED.labels(reason=code).inc()
         return Refused(code, message)
-
-    def _time(self) -> float:
-        return self._now() if self._now is not None else asyncio.get_running_loop().time()

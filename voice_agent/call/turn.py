@@ -47,7 +47,7 @@ class Turn:
 
     Attributes:
         started: Loop time of the commit that opened it.
-        first: It is the first turn of the call: the greeting.
+        first: Nothing was audible in the call before it: the greeting.
         over: Set when the reply was heard to its end, or the turn was cancelled.
         hang_up: The dialogue wants the call to end after this reply; holds the reason.
         ended: Records that it has ended, once nothing can keep it any more.

@@ -14,6 +14,7 @@ import logging
 from collections.abc import Callable
 from typing import Any
 
+from voice_agent.call.backstop import Backstop
 from voice_agent.call.filler import FILLER, Filler
 from voice_agent.call.floor import Event, State
 from voice_agent.call.inbox import Inbox
@@ -25,15 +26,13 @@ from voice_agent.call.transfer import HoldAudio, Transfers, ringing_tone
 from voice_agent.call.turn import Entry, Turn
 from voice_agent.call.wire import MetricsMessage, TranscriptMessage, Wire
 from voice_agent.config import TurnTaking
-from voice_agent.dialogue.cancellation import CancelReason, CancelToken, TurnCancelled, race
+from voice_agent.dialogue.cancellation import CancelReason, TurnCancelled, race
 from voice_agent.dialogue.reply import Conversation, HeardReply, ReplyItem, Say, TurnResult, TurnStatus, UserInput
 from voice_agent.telemetry.logging import bind
 from voice_agent.telemetry.metrics import FILLERS, FIRST_AUDIO
 
 log = logging.getLogger(__name__)
 
-BACKSTOP_S = 30.0
-"""How long a cancelled turn may go on finishing (a tool that must not be cut) before it is abandoned."""
 INTERNAL_ERROR = "utter_internal_error"
 LINE_MESSAGE = 1_000_000
 """Number of a message that the call says by itself: after whatever the dialogue said before it failed."""
@@ -64,9 +63,7 @@ class TurnRunner:
         self._on_hang_up, self._on_transferred = on_hang_up, on_transferred
         self._mouth: Mouth
         self._floor: FloorHolder
-        self._backstop_s = BACKSTOP_S
-        self._backstop: CancelToken | None = None
-        self._timer: asyncio.TimerHandle | None = None
+        self._backstop = Backstop()
         self._idle = asyncio.Event()
         self._idle.set()
         self._filler = Filler(options.filler_after_ms, lambda: self._floor.state is State.THINKING, self._say_filler)
@@ -76,6 +73,7 @@ class TurnRunner:
         self.current: Turn | None = None
         self.ended = 0
         self._started = 0
+        self._has_spoken = False
 
     def attach(self, mouth: Mouth, floor: FloorHolder) -> None:
         """Close the ring: the mouth and the floor know the runner, and the runner them."""
@@ -102,10 +100,7 @@ class TurnRunner:
 
     def hurry(self, limit_s: float) -> None:
         """The call ends: a turn that is still finishing has this long."""
-        self._backstop_s = limit_s
-        if self._timer is not None:
-            self._timer.cancel()
-            self._arm()
+        self._backstop.hurry(limit_s)
 
     def quiet(self) -> None:
         """The caller has stopped speaking, and the turn goes on."""
@@ -123,7 +118,7 @@ class TurnRunner:
             PlayoutLedger(reports_position=self._wire.traits.reports_position),
             self._mouth.take,
             self._times.now(),
-            first=self._started == 1,
+            first=not self._has_spoken,
         )
         turn.hang_up = entry.hang_up
         turn.put_through = self._transfers.run if self._transfers.possible else None
@@ -152,33 +147,19 @@ class TurnRunner:
         if turn.entry.user is None:
             self._say_line(turn, turn.entry.line or "")
             return None
-        backstop = self._backstop = CancelToken()
-        forget = turn.token.on_cancel(self._arm)
         try:
-            grace_s = self._options.grace_ms / 1000
-            return (await race(self._ask(turn, turn.entry.user), backstop, name="turn", grace_s=grace_s)).value
+            work = self._ask(turn, turn.entry.user)
+            return await self._backstop.run(work, turn.token, self._options.grace_ms / 1000)
         except TurnCancelled:
             log.warning("the turn did not end after it was cancelled")
         except Exception:
             log.exception("the dialogue failed")
             self._say_line(turn, INTERNAL_ERROR)
-        finally:
-            forget()
-            self._backstop = None
-            if self._timer is not None:
-                self._timer.cancel()
-                self._timer = None
         return None
 
     async def _ask(self, turn: Turn, user: UserInput) -> TurnResult:
         turn.begun = True
         return await self._conversation.turn(user, turn_id=turn.id, sink=turn, cancel=turn.token)
-
-    def _arm(self) -> None:
-        backstop = self._backstop
-        if backstop is not None:
-            loop = asyncio.get_running_loop()
-            self._timer = loop.call_later(self._backstop_s, backstop.cancel, CancelReason.TIMEOUT)
 
     def _say_line(self, turn: Turn, name: str) -> None:
         text = self._wording(name)
@@ -263,6 +244,7 @@ class TurnRunner:
             # The dialogue was done before it could learn that these words come again with the next turn.
             self._note("turn_superseded", turn_id=turn.id)
         timeline = turn.timeline
+        self._has_spoken = self._has_spoken or timeline.first_audio is not None
         timeline.teardown = self._times.since()
         # Whoever still holds the sink (abandoned work) must not hold the call.
         turn.take, turn.put_through, turn.ended = _drop, None, None

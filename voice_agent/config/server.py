@@ -20,5 +20,7 @@ class ServerOptions(Options):
     """Web pages of other hosts that may connect, such as ``https://www.example.com``."""
     max_calls: int = Field(100, ge=1, le=10_000)
     """Calls beyond this are refused with a clear answer."""
+    reconnect_takes_over: bool = True
+    """Whether a new connection ends the call that carries the same conversation; otherwise it is refused."""
     drain_timeout_s: Seconds = 10
-    """How long calls, which are told to end, may take for it when the service is asked to stop."""
+    """How long calls may take when the service is asked to stop: to finish a phrase, say goodbye, and end."""

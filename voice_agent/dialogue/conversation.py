@@ -280,8 +280,8 @@ class LiveConversation:
     async def close(self, outcome: str) -> None:
         """The call is over; see the Protocol.
 
-        After ``disconnected`` or ``shutdown`` the session lives on, so that the caller can come
-        back to it; any other outcome ends it.
+        After ``dropped``, ``failed`` or ``shutdown`` the session lives on, and who comes back to it soon is not
+        greeted again. After ``disconnected`` it lives on as well. Any other outcome ends it.
         """
         locked = False
         try:

@@ -17,8 +17,10 @@ from voice_agent.dialogue.turn import Turn
 
 REPEATED_START_S = 10.0
 """A second ``/session_start`` this soon, with no word of the caller in between, greets nobody again."""
-SURVIVING_OUTCOMES = frozenset(("disconnected", "failed", "shutdown"))
-"""Ends of a call after which the caller may come back to the same session."""
+DROPPED_OUTCOMES = frozenset(("dropped", "failed", "shutdown"))
+"""Ends of a call that its caller did not want: who comes back within the resume window is not greeted again."""
+SURVIVING_OUTCOMES = DROPPED_OUTCOMES | {"disconnected"}
+"""Ends of a call after which the caller may come back to the same session; one who hung up is greeted."""
 
 
 class Sessions:
@@ -90,7 +92,9 @@ class Sessions:
         if not session.id:
             return
         if outcome in SURVIVING_OUTCOMES:
-            session.dropped_at = now
+            session.dropped_at = now if outcome in DROPPED_OUTCOMES else None
+            # The next start is a new call, however soon it comes.
+            session.started_at = None
             return
         self._core.events.append("session_ended", {"outcome": outcome})
         self._core.state.clear()

@@ -26,8 +26,10 @@ from voice_agent.telemetry.logging import bind
 
 log = logging.getLogger(__name__)
 
+TAKE_OVER_S = 6.0
+"""How long a caller who takes over waits for the end of the other call; a little longer than `close_timeout_s`."""
 VACATE_S = 1.0
-"""How long a caller waits for the end of the call that carries the same conversation, before it counts as busy."""
+"""How long a caller who must not take over waits for the end of the call that carries the same conversation."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +61,7 @@ class Calls:
         options: ChannelOptions = getattr(self.config.integrations.channels, request.channel)
         if not options.enabled:
             raise CallRefused("channel_off", "This channel is switched off.", retry=False)
-        await self.registry.vacated(request.conversation_id, VACATE_S)
+        await self._vacate(request)
         try:
             admission = self.registry.admit(request.conversation_id)
         except Refused as refusal:
@@ -73,6 +75,19 @@ class Calls:
                 raise CallRefused(refusal.code, refusal.message, retry=False) from None
             with bind(call=call_id, conversation=request.conversation_id):
                 await self._admitted(call_id, request, wire, admission, options)
+
+    async def _vacate(self, request: CallRequest) -> None:
+        """See to it that the conversation is on no other call, if its caller may do that."""
+        if not self.config.integrations.server.reconnect_takes_over:
+            await self.registry.vacated(request.conversation_id, VACATE_S)
+            return
+        try:
+            if request.grant:
+                # A token that opens nothing ends nobody's call.
+                request.grant.check()
+        except TokenRefused as refusal:
+            raise CallRefused(refusal.code, refusal.message, retry=False) from None
+        await self.registry.take_over(request.conversation_id, TAKE_OVER_S)
 
     async def _admitted(
         self, call_id: str, request: CallRequest, wire: Wire, admission: Admission, options: ChannelOptions
@@ -108,7 +123,6 @@ class Calls:
                 detector=self.engines.detectors(),
                 options=options.turn_taking,
                 clock=self.clock,
-                resumed=admission.resumed,
                 recorder=self.recordings.recorder(request.conversation_id, call_id, recording.format)
                 if recording.enabled
                 else None,
@@ -120,7 +134,7 @@ class Calls:
             raise CallRefused("internal", "Something went wrong on our side.") from None
         forget = conversation.on_event(lambda event: wire.send(EventMessage(event))) if request.events else None
         admission.attach(call)
-        log.info("call begins", extra={"channel": request.channel, "resumed": admission.resumed})
+        log.info("call begins", extra={"channel": request.channel})
         try:
             outcome = await call.run()
         finally:

@@ -77,7 +77,7 @@ class Service:
         self._readiness = Readiness(*engines.loads, MODEL, RESPONSES, STORE)
         self._clock = MediaClock()
         resume_s = options.channels.websocket.turn_taking.resume_window_s
-        self._registry = CallRegistry(options.server.max_calls, resume_s)
+        self._registry = CallRegistry(options.server.max_calls)
         self.texts = TextConversations(
             lambda name, channel: self.agent.open(name, channel=channel),
             self._readiness,
