@@ -11,6 +11,12 @@ from voice_agent.dialogue.cancellation import CancelReason, CancelToken, TurnCan
 
 log = logging.getLogger(__name__)
 
+TURN_SHARE = 0.6
+"""Share of `TurnTaking.close_timeout_s` that a turn may use to finish after a hang-up; the rest is for what follows."""
+HALF_OPEN_S = 0.2
+"""Limit on hanging up on a connection that its caller has left behind."""
+HANG_UP_SHARE = 0.3
+"""Share of it, within the turn's, that the wire may use for its own hang-up."""
 TEARDOWN_GRACE_S = 0.3
 """How long work that is out of time may take to end."""
 

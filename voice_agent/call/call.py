@@ -17,7 +17,7 @@ from collections.abc import Coroutine
 from typing import Any
 
 from voice_agent.call.arbiter import Arbiter
-from voice_agent.call.bounded import TEARDOWN_GRACE_S, bounded
+from voice_agent.call.bounded import HALF_OPEN_S, HANG_UP_SHARE, TEARDOWN_GRACE_S, TURN_SHARE, bounded
 from voice_agent.call.clock import MediaClock
 from voice_agent.call.ears import Ears
 from voice_agent.call.farewell import Farewell
@@ -44,13 +44,6 @@ from voice_agent.speech.protocols import Recognizer, Voice, VoiceDetector
 from voice_agent.telemetry.logging import bind
 
 log = logging.getLogger(__name__)
-
-TURN_SHARE = 0.6
-"""Share of `TurnTaking.close_timeout_s` that a turn may use to finish after a hang-up; the rest is for what follows."""
-HALF_OPEN_S = 0.2
-"""Limit on hanging up on a connection that its caller has left behind."""
-HANG_UP_SHARE = 0.3
-"""Share of it, within the turn's, that the wire may use for its own hang-up."""
 
 
 class Call:

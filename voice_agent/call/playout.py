@@ -15,14 +15,13 @@ the far end still holds is cleared. Resuming goes on from the start of the cut w
 
 from __future__ import annotations
 
-import math
-from collections import deque
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from voice_agent.audio.frames import FRAME_BYTES, FRAME_MS, FRAME_SAMPLES
 from voice_agent.audio.level import fade_out
+from voice_agent.call.clips import Clips, frames_of
 from voice_agent.call.clock import TICK_S, MediaClock
 from voice_agent.call.ledger import PlayoutLedger
 from voice_agent.call.wire import MarkMessage, Wire
@@ -35,14 +34,6 @@ MAX_FADE_MS = 80
 MARK_FRAMES = 10
 """Frames from one position mark to the next, where the far end echoes marks."""
 _EPSILON_S = 1e-6
-_ROOM_BYTES = FRAME_BYTES * 25
-
-
-@dataclass(frozen=True, slots=True)
-class _Clip:
-    pcm: bytes
-    first: int
-    aside: bool
 
 
 class Playout:
@@ -68,9 +59,7 @@ class Playout:
         self._lead_s = lead_ms / 1000
         self._fade_ms = min(fade_ms, MAX_FADE_MS)
         self._ledger: PlayoutLedger | None = None
-        self._clips: deque[_Clip] = deque()
-        self._at = 0
-        self._offset = 0
+        self._clips = Clips()
         self._echoes_marks = wire.traits.echoes_marks
         self._stretch = self._unmarked = 0
         self._held = self._finished = self._started = self._audible = self._ends_here = False
@@ -91,7 +80,7 @@ class Playout:
     @property
     def starved(self) -> bool:
         """Nothing is held back, and nothing is there to play."""
-        return not self._held and self._at >= len(self._clips)
+        return not self._held and not self._clips
 
     def begin(
         self,
@@ -127,11 +116,11 @@ class Playout:
         if self._ledger is None or self._ends_here:
             return
         pcm = speech.pcm[: len(speech.pcm) & ~1]
-        frames = math.ceil(len(pcm) / FRAME_BYTES)
+        frames = frames_of(pcm)
         first = self._ledger.length
         self._ledger.append(speech, frames * FRAME_SAMPLES, protected=protected, discards=discards)
         if frames:
-            self._clips.append(_Clip(pcm.ljust(frames * FRAME_BYTES, b"\0"), first, aside))
+            self._clips.add(pcm, first, aside=aside)
         self._go()
 
     def finish(self) -> None:
@@ -160,11 +149,8 @@ class Playout:
         if self._ledger is None:
             return 0.0
         self._ends_here = True
-        sounding = 0 if self._held or self._offset == 0 else 1
-        while len(self._clips) > self._at + sounding:
-            self._clips.pop()
-        left = (len(self._clips[self._at].pcm) - self._offset) / FRAME_BYTES * TICK_S if sounding else 0.0
-        return 0.0 if self._held else left + self._ledger.ahead(self._now())
+        left_s = self._clips.drop_rest()
+        return 0.0 if self._held else left_s + self._ledger.ahead(self._now())
 
     def hold(self) -> None:
         """Release nothing until `resume`."""
@@ -184,7 +170,7 @@ class Playout:
             return
         self._held = False
         if self._audible:
-            self._seek(self._ledger.rewind())
+            self._clips.seek(self._ledger.rewind())
         self._go()
 
     def stop(self, *, draining: bool = False) -> None:
@@ -212,34 +198,20 @@ class Playout:
         self._stretch += 1
         if self._recorder is not None:
             self._recorder.clear(now)
-        fade = self._slice(at, self._fade_ms * FRAME_SAMPLES // FRAME_MS)
+        fade = self._clips.slice(at, self._fade_ms * FRAME_SAMPLES // FRAME_MS)
         if fade:
             fade = fade_out(fade, len(fade) // 2)
-            fade = fade.ljust(math.ceil(len(fade) / FRAME_BYTES) * FRAME_BYTES, b"\0")
+            fade = fade.ljust(frames_of(fade) * FRAME_BYTES, b"\0")
             ledger.faded(len(fade) // 2)
             for start in range(0, len(fade), FRAME_BYTES):
                 self._send(fade[start : start + FRAME_BYTES], now + start / FRAME_BYTES * TICK_S)
-
-    def _slice(self, at: int, samples: int) -> bytes:
-        for clip in self._clips:
-            into = (at - clip.first) * 2
-            if 0 <= into < len(clip.pcm):
-                return clip.pcm[into : into + samples * 2]
-        return b""
-
-    def _seek(self, position: int) -> None:
-        for index, clip in enumerate(self._clips):
-            if position < clip.first + len(clip.pcm) // 2:
-                self._at, self._offset = index, max(0, position - clip.first) * 2
-                return
-        self._at, self._offset = len(self._clips), 0
 
     def _go(self) -> None:
         """Start releasing if there is something to release, or something to wait for."""
         if self._held or self._ledger is None or self._unsubscribe is not None:
             return
         now = self._now()
-        if self._at < len(self._clips):
+        if self._clips:
             self._subscribe()
             self._release(now)
         elif self._finished:
@@ -253,7 +225,7 @@ class Playout:
             self._unsubscribe = self._clock.subscribe(self._tick)
 
     def _tick(self) -> None:
-        ledger, now, clips = self._ledger, self._clock.now, self._clips
+        ledger, now = self._ledger, self._clock.now
         if ledger is None:
             self._stop_ticking()
             return
@@ -263,11 +235,11 @@ class Playout:
                 ledger.faded(FRAME_SAMPLES)
                 self._send(frame, now)
             return
-        if self._at < len(clips):
+        if self._clips:
             self._release(now)
             missed = self._clock.missed
             # Made up only within the lead: the rest of a stall is skipped, not replayed.
-            while missed > 0 and self._at < len(clips) and ledger.ahead(now) + TICK_S <= self._lead_s + _EPSILON_S:
+            while missed > 0 and self._clips and ledger.ahead(now) + TICK_S <= self._lead_s + _EPSILON_S:
                 self._release(now)
                 missed -= 1
             return
@@ -279,14 +251,8 @@ class Playout:
 
     def _release(self, now: float) -> None:
         assert self._ledger is not None
-        aside = self._clips[self._at].aside
-        clip = self._clips[self._at].pcm
-        offset = self._offset
-        frame = clip[offset : offset + FRAME_BYTES]
-        self._offset = offset + FRAME_BYTES
-        if self._offset >= len(clip):
-            self._next_clip()
-        elif self._offset % _ROOM_BYTES == 0:
+        frame, aside, has_room = self._clips.take()
+        if has_room:
             self._on_room()
         self._ledger.release(now)
         self._send(frame, self._ledger.play_until - TICK_S)
@@ -313,7 +279,7 @@ class Playout:
         """Name the position now and then, and at the end of what is there: the far end says when it comes to it."""
         assert self._ledger is not None
         self._unmarked += 1
-        if self._unmarked >= MARK_FRAMES or self._at >= len(self._clips):
+        if self._unmarked >= MARK_FRAMES or not self._clips:
             self._unmarked = 0
             self._wire.send(MarkMessage(f"p{self._stretch}.{self._ledger.released}"))
 
@@ -321,14 +287,6 @@ class Playout:
         self._wire.send_audio(frame)
         if self._recorder is not None:
             self._recorder.agent(frame, plays_at)
-
-    def _next_clip(self) -> None:
-        self._at, self._offset = self._at + 1, 0
-        # The clip before is kept, since a resume may go back into it.
-        while self._at > 1:
-            self._clips.popleft()
-            self._at -= 1
-        self._on_room()
 
     def _stop_ticking(self) -> None:
         if self._unsubscribe is not None:
@@ -339,7 +297,6 @@ class Playout:
         self._stop_ticking()
         self._ledger = self._sound = None
         self._clips.clear()
-        self._at = self._offset = 0
         self._on_started = self._on_aside = self._on_drained = self._on_room = _nothing
 
 
