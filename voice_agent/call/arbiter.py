@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import logging
 
-from voice_agent.call.barge_in import WEIGHTY, Decision, Words, weigh
+from voice_agent.call.backchannel import Backchannels
+from voice_agent.call.barge_in import WEIGHTY, Decision, Words
 from voice_agent.call.ears import Ears
 from voice_agent.call.floor import Event, State
 from voice_agent.call.floor_keeper import UNDECIDED, FloorKeeper
@@ -33,6 +34,7 @@ class Arbiter:
     ) -> None:
         self._floor, self._intake, self._runner = floor, intake, runner
         self._wire, self._options, self._times = wire, options, times
+        self._backchannels = Backchannels(options.min_words)
         self._ears: Ears
 
     def attach(self, ears: Ears) -> None:
@@ -76,7 +78,7 @@ class Arbiter:
             self._floor.on(Event.CALLER_DONE)
         elif utterance.text:
             # Words of weight before any audio get their whole endpoint: they may go on.
-            if self._floor.state is State.PAUSED or self._weigh(utterance.text) is Words.BACKCHANNEL:
+            if self._floor.state is State.PAUSED or self._agrees(utterance.text):
                 self._ears.drop(utterance)
                 self.caller_finished(utterance, utterance.text)
         elif utterance.text == "" or utterance.voice_ms < self._options.min_utterance_voice_ms:
@@ -111,10 +113,7 @@ class Arbiter:
         if turn is None or turn.token.is_cancelled or not utterance.over_agent:
             self._intake.admit_over(turn, utterance, text)
             return
-        verdict = self._weigh(text)
-        if verdict is Words.BACKCHANNEL and self._floor.is_nearly_over():
-            # "Yes" into the last word of a question is its answer.
-            verdict = Words.INTERRUPTION
+        verdict = self._backchannels.judge(text, checks_in=turn.checks_in, remaining_s=self._floor.remaining_s())
         if verdict is Words.BACKCHANNEL or verdict is Words.NONE:
             self._floor.backchannel(text)
             self._floor.on(Event.CALLER_DONE)
@@ -168,7 +167,7 @@ class Arbiter:
 
     def _let_go_on(self, text: str, utterance: Utterance) -> None:
         """Only a backchannel so far: the agent goes on at once, unless it was about to end anyway."""
-        if self._floor.is_nearly_over():
+        if self._backchannels.is_answer(self._floor.remaining_s()):
             return
         utterance.agreed = text
         turn = self._runner.current
@@ -179,12 +178,10 @@ class Arbiter:
     def _judge(self, utterance: Utterance, text: str) -> Decision:
         return utterance.barge_in.on_words(text, utterance.heard_ms, certainty=utterance.certainty)
 
-    def _weigh(self, text: str) -> Words:
-        verdict = weigh(text, self._options.min_words)
+    def _agrees(self, text: str) -> bool:
         turn = self._runner.current
-        # "Yes" is what the agent wants to hear when it asks whether anybody is there.
-        checked_in = turn is not None and turn.checks_in
-        return Words.INTERRUPTION if checked_in and verdict is not Words.NONE else verdict
+        checks_in = turn is not None and turn.checks_in
+        return self._backchannels.judge(text, checks_in=checks_in) is Words.BACKCHANNEL
 
     @staticmethod
     def _is_answer(utterance: Utterance) -> bool:

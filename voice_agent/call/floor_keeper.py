@@ -23,8 +23,6 @@ from voice_agent.telemetry.metrics import BARGE_INS
 
 log = logging.getLogger(__name__)
 
-NEARLY_OVER_S = 0.7
-"""A backchannel this close to the end of a reply answers it."""
 UNDECIDED = (State.HELD, State.PAUSED)
 """A voice over the agent waits for a decision."""
 
@@ -123,9 +121,9 @@ class FloorKeeper:
         """Whether what the caller says now is not listened to."""
         return self._mouth.discards()
 
-    def is_nearly_over(self) -> bool:
-        """Whether the reply is about to end."""
-        return self._mouth.remaining_s() <= NEARLY_OVER_S
+    def remaining_s(self) -> float:
+        """Return how much of the reply is still to be heard; infinite while the dialogue may say more."""
+        return self._mouth.remaining_s()
 
     # What becomes of it
 
