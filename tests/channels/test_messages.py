@@ -16,7 +16,7 @@ from voice_agent.call.wire import (
     StateMessage,
     TranscriptMessage,
 )
-from voice_agent.channels.messages import BadMessage, CallerHangUp, Key, Played, TypedText, decode, encode
+from voice_agent.channels.messages import BadMessage, CallerHangUp, Key, Mute, Played, TypedText, decode, encode
 
 
 def test_every_message_of_the_wire_is_understood() -> None:
@@ -24,6 +24,7 @@ def test_every_message_of_the_wire_is_understood() -> None:
     assert decode('{"type":"dtmf","digit":"a"}') == Key("A")
     assert decode('{"type":"played","ms":1234}') == Played(1234.0)
     assert decode('{"type":"hangup"}') == CallerHangUp()
+    assert decode('{"type":"mute","muted":true}') == Mute(True)
 
 
 @pytest.mark.parametrize(
@@ -52,6 +53,8 @@ def test_every_message_of_the_wire_is_understood() -> None:
         ('{"type":"text","text":"\\u0000\\u001b"}', "bad_message"),
         ('{"type":"played","ms":true}', "bad_message"),
         ('{"type":"played","ms":"9"}', "bad_message"),
+        ('{"type":"mute"}', "bad_message"),
+        ('{"type":"mute","muted":1}', "bad_message"),
     ],
 )
 def test_a_message_that_cannot_be_used_says_what_would_be_right(text: str, code: str) -> None:

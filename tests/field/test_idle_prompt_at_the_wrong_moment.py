@@ -45,6 +45,45 @@ async def test_not_while_a_tool_runs() -> None:
 
 
 @virtual_time
+async def test_not_while_a_filler_plays_and_the_turn_behind_it_runs() -> None:
+    wire = FakeWire(14)
+    wire.speak(1.0, "look it up please.")
+
+    async def slow(speaker: Speaker) -> None:
+        await speaker.wait(8.0)
+        speaker.say("Found.")
+
+    talk = ScriptedConversation(says("Hi."), slow, lines={"utter_filler": "One moment, please, I am looking."})
+    await place(wire, talk, options=OPTIONS)
+    assert talk.of("note") == ["filler"]
+    assert _silences(talk) == 0
+
+
+@virtual_time
+async def test_not_while_the_caller_has_switched_the_microphone_off() -> None:
+    wire = FakeWire(30, media_until=3)
+    wire.at(2.0, lambda call: call.mute(True))
+    wire.at(20.0, lambda call: call.mute(False))
+    talk = ScriptedConversation(says("Hi."))
+    outcome = await place(wire, talk, options=OPTIONS.model_copy(update={"media_timeout_s": 9}))
+    prompt = next(t for t, message in wire.messages if getattr(message, "text", "") == "Are you there?")
+    assert prompt == pytest.approx(24, abs=0.6), "silence counts again once the microphone is on"
+    assert outcome.reason == "media_timeout", "so does a wire that carries nothing"
+
+
+@virtual_time
+@pytest.mark.parametrize("at", [4.1, 4.3, 4.5, 4.6, 4.7, 4.75, 4.8, 4.9, 5.1])
+async def test_words_that_come_as_the_silence_runs_out_are_answered_once(at: float) -> None:
+    wire = FakeWire(10)
+    wire.speak(at, "yes.", seconds=0.4)
+    talk = ScriptedConversation(says("Hello."), says("Good."))
+    await place(wire, talk, options=OPTIONS)
+    assert talk.of("turn").count("yes.") == 1
+    assert talk.heard().count("Good.") == 1
+    assert _silences(talk) <= 2
+
+
+@virtual_time
 async def test_not_while_the_caller_speaks_or_keys_are_coming() -> None:
     wire = FakeWire(10.5)
     wire.speak(1.0, "and " * 20 + "so on.", seconds=6.0)

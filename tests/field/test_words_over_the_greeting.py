@@ -1,6 +1,7 @@
 """What callers said over a greeting that must be heard whole was queued, and answered at an odd moment or never.
 
-The rule here: it is kept, and answered as one utterance when the greeting has been heard. Field report 76.
+The rule here: it is kept, and answered as one utterance when the greeting has been heard; or, where the wording says
+so, it is discarded: neither answered nor recorded. Field report 76.
 """
 
 from __future__ import annotations
@@ -24,6 +25,31 @@ async def test_words_over_a_protected_greeting_are_answered_after_it_and_once(at
     await place(wire, talk)
     assert talk.heard() == [GREETING, "Of course."]
     assert talk.of("turn") == ["/session_start", "I want to pay."]
+
+
+@virtual_time
+@pytest.mark.parametrize("at", [0.3, 1.5, 2.8])
+async def test_words_over_a_greeting_that_discards_them_come_to_nothing(at: float) -> None:
+    wire = FakeWire(12)
+    wire.speak(at, "I want to pay.")
+    greeting = says(GREETING, interruptible=False, while_uninterruptible="discard")
+    talk = ScriptedConversation(greeting, says("Of course."))
+    await place(wire, talk)
+    assert talk.heard() == [GREETING]
+    assert talk.of("turn") == ["/session_start"]
+    assert talk.of("note") == ["utterance_discarded"]
+    assert not wire.clears and not wire.transcripts("user")
+
+
+@virtual_time
+async def test_who_is_still_speaking_when_such_a_greeting_ends_is_answered() -> None:
+    wire = FakeWire(14)
+    wire.speak(3.5, "I want to pay my bill of last month please.")
+    greeting = says(GREETING, interruptible=False, while_uninterruptible="discard")
+    talk = ScriptedConversation(greeting, says("Of course."))
+    await place(wire, talk)
+    assert talk.of("turn") == ["/session_start", "I want to pay my bill of last month please."]
+    assert talk.heard()[-1] == "Of course."
 
 
 @virtual_time
