@@ -102,6 +102,13 @@ class Call:
         self._runner.attach(self._mouth, self._floor)
         self._floor.attach(self._ears, self._mouth)
         arbiter.attach(self._ears)
+        parts = (self._runner, self._floor, self._intake, self._mouth, self._keys, options, self._times)
+        self._watchdog = Watchdog(
+            *parts,
+            signs_of_life=lambda: self._ears.frames + self._other_inputs,
+            is_muted=lambda: self._muted,
+            end=self._finish,
+        )
         self._farewell = Farewell(self._runner, self._mouth, self.end)
         self._other_inputs = 0
         self._deaf = self._muted = False
@@ -130,6 +137,11 @@ class Call:
     def seconds(self) -> float:
         """Age of the call."""
         return self._times.since()
+
+    @property
+    def quiet_s(self) -> float:
+        """For how long nothing has come in by the wire, to a quarter of a second."""
+        return self._watchdog.quiet_s
 
     # CallInputs
 
@@ -218,24 +230,12 @@ class Call:
         return CallOutcome(outcome, reason, self._times.since(), self._runner.ended)
 
     async def _run_parts(self) -> None:
-        watchdog = Watchdog(
-            self._runner,
-            self._floor,
-            self._intake,
-            self._mouth,
-            self._keys,
-            self._options,
-            self._times,
-            signs_of_life=lambda: self._ears.frames + self._other_inputs,
-            is_muted=lambda: self._muted,
-            end=self._finish,
-        )
         parts: list[tuple[str, Coroutine[Any, Any, None]]] = [
             ("wire", self._carry_wire()),
             ("turns", self._runner.run()),
             ("mouth", self._mouth.run()),
             ("ears", self._ears.run()),
-            ("watchdog", watchdog.run()),
+            ("watchdog", self._watchdog.run()),
             ("farewell", self._farewell.run()),
         ]
         if self._recorder is not None:

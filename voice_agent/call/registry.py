@@ -61,6 +61,11 @@ class Admission:
         if self._overtaken:
             call.supersede()
 
+    @property
+    def quiet_s(self) -> float:
+        """For how long nothing has come in by the wire; 0 before there is a call."""
+        return 0.0 if self.call is None else self.call.quiet_s
+
     def overtake(self) -> None:
         """The same caller has come by another connection."""
         self._overtaken = True
@@ -132,15 +137,21 @@ class CallRegistry:
         except TimeoutError:
             log.debug("the conversation is still on its call")
 
-    async def take_over(self, conversation_id: str, limit_s: float) -> None:
+    async def take_over(self, conversation_id: str, limit_s: float, *, quiet_s: float = 0.0) -> None:
         """End the call that carries this conversation, if there is one, and wait for that, at most ``limit_s``.
 
         A connection that broke without a word keeps its call for many seconds; its caller is back already.
+
+        Args:
+            quiet_s: Only if nothing has come in by it for so long. It is waited for as long to end by itself.
         """
+        if quiet_s > 0:
+            await self.vacated(conversation_id, quiet_s)
         admission = self._admissions.get(conversation_id)
-        if admission is not None and self.ready and not self._draining:
-            admission.overtake()
-            await self.vacated(conversation_id, limit_s)
+        if admission is None or self._draining or not self.ready or admission.quiet_s < quiet_s:
+            return
+        admission.overtake()
+        await self.vacated(conversation_id, limit_s)
 
     def admit(self, conversation_id: str) -> Admission:
         """Take a place on the line.

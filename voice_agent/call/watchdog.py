@@ -72,6 +72,11 @@ class Watchdog:
         self._warning: Entry | None = None
         self._leaving = False
 
+    @property
+    def quiet_s(self) -> float:
+        """For how long nothing has come in by the wire, looked at with each `PERIOD_S`."""
+        return self._times.now() - self._seen_at
+
     async def run(self) -> None:
         """Look until cancelled."""
         while True:
@@ -85,9 +90,9 @@ class Watchdog:
 
     def _watch_media(self, now: float) -> None:
         signs = self._signs_of_life()
-        if signs != self._seen or self._is_muted():
+        if signs != self._seen:
             self._seen, self._seen_at = signs, now
-        elif 0 < self._options.media_timeout_s <= now - self._seen_at:
+        elif 0 < self._options.media_timeout_s <= now - self._seen_at and not self._is_muted():
             self._end(CancelReason.TIMEOUT, "media_timeout")
 
     def _watch_keys(self, now: float) -> None:
