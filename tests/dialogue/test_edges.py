@@ -170,7 +170,7 @@ async def test_a_caller_who_drops_during_a_tool_comes_back_to_the_same_place_ung
     async with asyncio.TaskGroup() as group:
         group.create_task(cancel_after(0.5, token, CancelReason.DISCONNECTED))
         group.create_task(bench.says("work", cancel=token))
-    await bench.conversation.close("disconnected")
+    await bench.conversation.close("dropped")
     bench.calendar.advance(seconds=3)
     again = bench.agent.open("c1", channel="text")
     assert again is bench.conversation

@@ -139,7 +139,7 @@ async def test_a_lost_line_survives_the_restart_too(tmp_path: Path) -> None:
     bench = caller(tmp_path / "a", FILES, ["Hi."], store=store)
     await bench.says("hello")
     bench.calendar.advance(minutes=5)
-    await bench.conversation.close("disconnected")
+    await bench.conversation.close("dropped")
     later = caller(tmp_path / "b", FILES, [], store=store)
     later.calendar.advance(minutes=5, seconds=20)
     assert (await later.connects()).messages == []
