@@ -30,7 +30,8 @@ class CallOutcome:
         outcome: ``completed`` (by the agent or the service), ``transferred`` (to somebody else),
             ``disconnected`` (by the caller, the connection, or for want of media) or ``failed``.
         reason: More exactly: ``caller_hang_up``, ``connection_lost``, ``media_timeout``, ``superseded``,
-            ``max_duration``, ``shutdown``, ``internal_error``, the reason the agent hung up with, or the name of the destination.
+            ``max_duration``, ``shutdown``, ``internal_error``, the reason the agent hung up with, or the name of the
+            destination.
         seconds: Length of the call.
         turns: Turns that were run.
     """

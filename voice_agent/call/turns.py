@@ -26,7 +26,7 @@ from voice_agent.call.transfer import HoldAudio, Transfers, ringing_tone
 from voice_agent.call.turn import Entry, Turn
 from voice_agent.call.wire import MetricsMessage, TranscriptMessage, Wire
 from voice_agent.config import TurnTaking
-from voice_agent.dialogue.cancellation import CancelReason, TurnCancelled, race
+from voice_agent.dialogue.cancellation import CancelReason, TurnCancelled
 from voice_agent.dialogue.reply import Conversation, HeardReply, ReplyItem, Say, TurnResult, TurnStatus, UserInput
 from voice_agent.telemetry.logging import bind
 from voice_agent.telemetry.metrics import FILLERS, FIRST_AUDIO

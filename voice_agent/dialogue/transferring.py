@@ -10,12 +10,13 @@ import logging
 from voice_agent.dialogue.blocks import TransferStep
 from voice_agent.dialogue.cancellation import TurnCancelled
 from voice_agent.dialogue.core import Core
-from voice_agent.dialogue.dispatch import Outcome, record_tool
+from voice_agent.dialogue.dispatch import record_tool
 from voice_agent.dialogue.ending import Ending
 from voice_agent.dialogue.events import to_json
 from voice_agent.dialogue.fields import Field, MemoryRefused
 from voice_agent.dialogue.framework_tools import TRANSFER
 from voice_agent.dialogue.memory import Writer
+from voice_agent.dialogue.outcome import Outcome
 from voice_agent.dialogue.routing import Router
 from voice_agent.dialogue.state import Frame
 from voice_agent.dialogue.turn import Turn
