@@ -32,11 +32,11 @@ from voice_agent.channels import messages
 from voice_agent.channels.controls import Controls
 from voice_agent.channels.intake import Intake
 from voice_agent.channels.limits import TokenBucket
-from voice_agent.channels.webrtc.ice import IceOptions
 from voice_agent.channels.webrtc.opus import OPUS_RATE, PacketCache, SpeechDecoder, SpeechEncoder
 from voice_agent.channels.webrtc.pacer import FRAME_S, MAX_MESSAGES, PacedFrame, Pacer
 from voice_agent.channels.webrtc.peer import Peer
 from voice_agent.channels.webrtc.reorder import Reorder
+from voice_agent.ice_addresses import IceOptions
 from voice_agent.telemetry.metrics import AUDIO_DROPPED
 
 log = logging.getLogger(__name__)
