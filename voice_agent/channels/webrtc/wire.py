@@ -126,6 +126,10 @@ class WebRtcWire:
         """The caller hung up by another way than the connection."""
         self._end("hang_up")
 
+    def end_by_successor(self) -> None:
+        """The caller has lost this connection and comes back on another."""
+        self._end("disconnected")
+
     # What the call asks of its wire
 
     def send_audio(self, frame: bytes) -> None:
