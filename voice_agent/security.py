@@ -24,7 +24,7 @@ from voice_agent.diagnostics import RemediableError
 
 OPEN_PATHS = frozenset({"/healthz", "/readyz"})
 """Probes need no key; they tell nothing about calls."""
-TOKEN_PATHS = frozenset({"/ws", "/offer", "/webrtc/config"})
+TOKEN_PATHS = frozenset({"/agent", "/ws", "/offer", "/webrtc/config"})
 """Where a call token is enough, beside `TOKEN_PREFIX`."""
 TOKEN_PREFIX = "/call/"
 """Paths of one call; whoever answers them checks that it is the token's own (`tokens.granted`)."""

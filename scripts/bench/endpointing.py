@@ -1,13 +1,19 @@
 #!/usr/bin/env python3
 """Measure when callers are taken to have finished: how often too early, how late otherwise, over thresholds.
 
-    scripts/bench/endpointing.py [--picture docs/images/endpointing.png]
+    scripts/bench/endpointing.py [--voices joe,slt,rms] [--human 30] [--picture docs/images/endpointing.png]
 
-Callers' lines with pauses inside (a comma, digits in groups, a thought) are spoken by the voice as one sentence, so
-that its melody promises more, drawn apart where they pause, and laid into room noise. The detector says where the
-silences are, the recogniser what was said up to each. Every silence is then judged with the endpoints of each
-threshold: an utterance that ends in an inner silence is cut off; the delay is the silence waited for at the true end,
-of all utterances alike. A threshold blind to the words, as many products have it, is judged on the same silences.
+Callers' lines with pauses inside (a comma, digits in groups, a thought) are spoken as one sentence, so that the melody
+promises more, drawn apart where they pause, and laid into room noise. Voices: Piper's `joe`, and those of `flite`
+where it is installed. Human recordings (studio prompts of one sentence) are drawn apart where their speaker pauses. The
+detector says where the silences are, the recogniser what was said up to each. Every silence is then judged by each
+strategy, its silences scaled: an utterance that ends in an inner silence is cut off; the delay is the silence waited
+for at the true end, of all utterances alike.
+
+- ``answer``: the silence before an answer that a model words sounds; what is judged is whether it sounds too early
+- ``turn``: the silence after which the words are a turn; what follows before the answer sounds is joined to it
+- ``fixed``: blind to the words, as many products have it
+
 Recognition is taken to be in time: its cost is the subject of `scripts/bench/speech.py`.
 """
 
@@ -15,18 +21,29 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import random
+import re
+import shutil
+import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
+from typing import Literal
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import numpy as np
 from numpy.typing import NDArray
 from rich.console import Console
+from rich.progress import track
 from rich.table import Table
 
+from scripts.bench.endpointing_lines import LINES
+from tests.support.clips import read_clip
+from tests.support.debian import prompt_files, prompt_texts
 from voice_agent.audio.frames import FRAME_MS, FRAME_SAMPLES, SAMPLE_RATE
 from voice_agent.call.endpointing import Endpointing
 from voice_agent.call.segmenter import Segmenter, Signal
@@ -36,37 +53,12 @@ from voice_agent.speech.pool import SpeechPool
 from voice_agent.speech.vad import DetectorFactory
 from voice_agent.speech.whisper import WhisperRecognizer
 
-LINES: dict[str, list[tuple[str, ...]]] = {
-    "comma": [
-        ("I want to pay my bill,", "with my credit card."),
-        ("I was at the shop yesterday,", "and the lamp I bought is broken."),
-        ("On Monday,", "on Tuesday,", "and on Friday."),
-        ("If it is not too late,", "I would like to change my order."),
-    ],
-    "digits": [
-        ("Four two seven,", "nine one three,", "five five."),
-        ("My number is", "oh one seven two,", "three four five,", "six seven eight nine."),
-        ("Zero two zero,", "seven nine four six,", "one two three four."),
-        ("It is eight eight one,", "four four oh two."),
-    ],
-    "thought": [
-        ("I would like a coffee and", "a piece of apple cake."),
-        ("Can I book a table for um", "four people this evening?"),
-        ("I need to speak to", "somebody about my contract."),
-        ("The thing is that", "my card was stolen on the train."),
-    ],
-    "as spoken": [
-        ("What is my balance?",),
-        ("I would like to speak to a person.",),
-        ("When do you open on Sunday?",),
-        ("Yes, please.",),
-    ],
-}
-"""What is said, by the kind of its inner pauses."""
 PAUSES_S = (0.4, 0.6, 0.8, 1.0)
 """Each line is judged with each of these pauses between its parts."""
+MEASURED_PAUSE_S = 0.6
+DRAWN_APART_MS = 450
 NOISE_RMS = 60  # -55 dBFS
-TAIL_S = 3.0
+TAIL_S = 1.6
 SCALES = (0.3, 0.4, 0.5, 0.6, 0.75, 0.9, 1.0, 1.15, 1.3, 1.5, 1.75, 2.0)
 FIXED_MS = (200, 300, 400, 500, 600, 700, 800, 900, 1000, 1100, 1200, 1400)
 Pcm = NDArray[np.int16]
@@ -79,11 +71,12 @@ class Silence:
     ms: int
     text: str
     final: bool
+    stop_probability: float | None = None
 
 
 @dataclass(frozen=True)
 class Judged:
-    """What a threshold makes of all lines: the share that was cut off, and the delay at the end of each."""
+    """What a strategy makes of all lines: the share of those with a pause that it cuts off, and the delay of each."""
 
     cut_off: float
     delays_ms: tuple[int, ...]
@@ -91,6 +84,10 @@ class Judged:
     @property
     def mean_ms(self) -> float:
         return float(np.mean(self.delays_ms)) if self.delays_ms else 0.0
+
+    @property
+    def p90_ms(self) -> float:
+        return float(np.percentile(self.delays_ms, 90)) if self.delays_ms else 0.0
 
 
 def assemble(parts: Sequence[Pcm], pause_s: float) -> Pcm:
@@ -139,81 +136,166 @@ def silences(pcm: Pcm, detectors: DetectorFactory, options: TurnTaking) -> list[
     return found
 
 
-async def measure(voice: PiperSynthesizer, ears: WhisperRecognizer) -> dict[str, list[list[Silence]]]:
-    """Return the silences of every line with every pause, by kind."""
+def at_pauses(pcm: Pcm, least_s: float) -> list[Pcm]:
+    """Return a recording as the parts between its silences of at least ``least_s``."""
+    hop = SAMPLE_RATE // 100
+    frames = pcm[: len(pcm) // hop * hop].reshape(-1, hop).astype(np.float64)
+    level = np.sqrt((frames**2).mean(axis=1))
+    loud = np.flatnonzero(level > max(60, level.max() * 0.02))
+    parts, start = [], loud[0]
+    for before, after in pairwise(loud):
+        if (after - before) * 0.01 >= least_s:
+            parts.append(pcm[start * hop : (before + 1) * hop])
+            start = after
+    return [*parts, pcm[start * hop : (loud[-1] + 1) * hop]]
+
+
+def flite(voice: str, line: Sequence[str]) -> list[Pcm] | None:
+    """Speak a line with flite; None where it does not pause where the line does."""
+    with tempfile.NamedTemporaryFile(suffix=".wav") as file:
+        subprocess.run(["flite", "-voice", voice, "-t", " ".join(line), "-o", file.name], check=True, timeout=30)
+        pcm = read_clip(Path(file.name))
+    parts = at_pauses(pcm, 0.15) if len(line) > 1 else [trimmed(pcm)]
+    return parts if len(parts) == len(line) else None
+
+
+def human(count: int) -> list[tuple[str, list[Pcm]]]:
+    """Return recordings of one sentence: ``count`` that pause inside, and as many that do not."""
+    files, texts = prompt_files(), prompt_texts()
+    names = sorted(files)
+    random.Random(7).shuffle(names)
+    found: dict[str, list[list[Pcm]]] = {"human, inner": [], "human, whole": []}
+    for name in names:
+        text = texts[name].strip()
+        if len(text.split()) < 3 or re.search(r"^\.|[.?!\[(<#*].*\w|(\.\.\.|[,:])$", text):
+            continue
+        pcm = read_clip(files[name])
+        if 0.8 < len(pcm) / SAMPLE_RATE < 10:
+            parts = at_pauses(pcm, 0.12)
+            found["human, inner" if len(parts) > 1 else "human, whole"].append(parts)
+    return [(kind, parts) for kind, recordings in found.items() for parts in recordings[:count]]
+
+
+async def recordings(voice: PiperSynthesizer, voices: Sequence[str], humans: int) -> list[tuple[str, list[Pcm]]]:
+    """Return every line by every voice that can say it, as (kind, parts)."""
+    said: list[tuple[str, list[Pcm]]] = human(humans) if humans else []
+    for kind, lines in LINES.items():
+        for line in lines:
+            for name in voices:
+                # Only Piper tells where a word lies, and so pauses where no comma is written.
+                parts = await spoken(voice, line) if name == "joe" else None if kind == "thought" else flite(name, line)
+                if parts is not None:
+                    said.append((kind, parts))
+    return said
+
+
+async def measure(
+    voice: PiperSynthesizer, ears: WhisperRecognizer, voices: Sequence[str], humans: int
+) -> dict[str, list[list[Silence]]]:
+    """Return the silences of every line with every pause, by kind.
+
+    What is understood up to a pause does not depend on how long it lasts, so that each line is recognised once.
+    """
     detectors, options = DetectorFactory(VadOptions()), TurnTaking()
     detectors.load()
     measured: dict[str, list[list[Silence]]] = {}
-    for kind, lines in LINES.items():
-        for line in lines:
-            parts = await spoken(voice, line)
-            for pause_s in PAUSES_S if len(parts) > 1 else PAUSES_S[:1]:
-                pcm = assemble(parts, pause_s)
-                found = silences(pcm, detectors, options)
-                texts = [(await ears.transcribe(pcm[:at])).text for at, _ in found]
-                judged = [
-                    Silence(ms, text, index == len(found) - 1)
-                    for index, ((_, ms), text) in enumerate(zip(found, texts, strict=True))
+    for kind, parts in track(await recordings(voice, voices, humans), description="recognising"):
+        pcm = assemble(parts, MEASURED_PAUSE_S)
+        found = silences(pcm, detectors, options)
+        heard = [await ears.transcribe(pcm[:at]) for at, _ in found]
+        for pause_s in PAUSES_S if len(parts) > 1 else PAUSES_S[:1]:
+            longer_ms = round((pause_s - MEASURED_PAUSE_S) * 1000)
+            measured.setdefault(kind, []).append(
+                [
+                    # Shorter silences are the voice's own, within a part.
+                    Silence(
+                        ms + (longer_ms if ms >= DRAWN_APART_MS else 0), h.text, i == len(found) - 1, h.stop_probability
+                    )
+                    for i, ((_, ms), h) in enumerate(zip(found, heard, strict=True))
                 ]
-                measured.setdefault(kind, []).append(judged)
+            )
     return measured
 
 
-def judge(lines: Sequence[Sequence[Silence]], required_ms: Callable[[str], int]) -> Judged:
-    """Judge all lines with what a threshold requires after a text."""
-    cut, delays = 0, []
+Strategy = Callable[[Silence], int]
+
+
+def judge(lines: Sequence[Sequence[Silence]], required_ms: Strategy) -> Judged:
+    """Judge all lines with what a strategy requires after a silence began."""
+    cut, pausing, delays = 0, 0, []
     for line in lines:
-        if any(not silence.final and silence.ms >= required_ms(silence.text) for silence in line):
-            cut += 1
+        inner = [silence for silence in line if not silence.final]
+        pausing += bool(inner)
+        cut += any(silence.ms >= required_ms(silence) for silence in inner)
         if line:
-            delays.append(required_ms(line[-1].text))
-    return Judged(cut / len(lines), tuple(delays))
+            delays.append(required_ms(line[-1]))
+    return Judged(cut / max(1, pausing), tuple(delays))
 
 
-def scaled(scale: float) -> Callable[[str], int]:
-    """Return the endpointing of the default options with all its silences scaled."""
+def scaled(scale: float, which: Literal["turn_ms", "reply_ms"]) -> Strategy:
+    """Return a strategy: the endpointing of the default options with all its silences scaled."""
     options = TurnTaking()
-    endpoints = Endpointing(
-        options.model_copy(
-            update={
-                "min_endpoint_ms": round(options.min_endpoint_ms * scale),
-                "max_endpoint_ms": round(options.max_endpoint_ms * scale),
-            }
-        )
-    )
-    return lambda text: max(options.pause_ms, endpoints.required_silence_ms(text or None))
+    names = ("min_endpoint_ms", "max_endpoint_ms", "reply_after_ms")
+    endpoints = Endpointing(options.model_copy(update={name: round(getattr(options, name) * scale) for name in names}))
+
+    def required_ms(silence: Silence) -> int:
+        endpoint = endpoints.endpoint(silence.text or None, None, silence.stop_probability)
+        return max(options.pause_ms, int(getattr(endpoint, which)))
+
+    return required_ms
 
 
-def fixed(ms: int) -> Callable[[str], int]:
+def fixed(ms: int) -> Strategy:
     return lambda _: ms
+
+
+def curves() -> dict[str, list[tuple[str, Strategy]]]:
+    """Return every strategy at every threshold, by name, each with the label of its threshold."""
+    return {
+        "answer": [(f"x{scale:g}", scaled(scale, "reply_ms")) for scale in SCALES],
+        "turn": [(f"x{scale:g}", scaled(scale, "turn_ms")) for scale in SCALES],
+        "fixed": [(f"{ms} ms", fixed(ms)) for ms in FIXED_MS],
+    }
 
 
 def tables(measured: dict[str, list[list[Silence]]]) -> list[Table]:
     everything = [line for lines in measured.values() for line in lines]
-    curve = Table(title=f"{len(everything)} utterances: cut-offs and mean delay at the end")
-    for heading in ("endpoint", "cut off", "mean delay ms", "worst ms"):
+    curve = Table(title=f"{len(everything)} utterances: cut-offs of those with a pause, and delay at the end")
+    for heading in ("strategy", "threshold", "cut off", "mean delay ms", "p90 ms"):
         curve.add_column(heading, justify="right")
-    rows = [(f"by words, x{scale:g}", judge(everything, scaled(scale))) for scale in SCALES]
-    rows += [(f"fixed, {ms} ms", judge(everything, fixed(ms))) for ms in FIXED_MS]
-    for name, judged in rows:
-        worst = max(judged.delays_ms, default=0)
-        curve.add_row(name, f"{judged.cut_off:.0%}", f"{judged.mean_ms:.0f}", str(worst))
-    kinds = Table(title="the default endpoints, by kind of inner pause")
-    for heading in ("kind", "utterances", "cut off", "mean delay ms"):
+    for name, strategies in curves().items():
+        for label, strategy in strategies:
+            judged = judge(everything, strategy)
+            curve.add_row(name, label, f"{judged.cut_off:.0%}", f"{judged.mean_ms:.0f}", f"{judged.p90_ms:.0f}")
+    kinds = Table(title="the default, by kind of inner pause")
+    for heading in (
+        "kind",
+        "utterances",
+        "answer too early",
+        "turn too early",
+        "mean answer ms",
+        "p90",
+        "mean turn ms",
+    ):
         kinds.add_column(heading, justify="right")
     for kind, lines in measured.items():
-        judged = judge(lines, scaled(1.0))
-        kinds.add_row(
-            kind, str(len(lines)), f"{judged.cut_off:.0%}", f"{judged.mean_ms:.0f}" if judged.delays_ms else "-"
-        )
-    return [curve, kinds]
+        answer, turn = judge(lines, scaled(1, "reply_ms")), judge(lines, scaled(1, "turn_ms"))
+        cells = (f"{answer.cut_off:.0%}", f"{turn.cut_off:.0%}", f"{answer.mean_ms:.0f}", f"{answer.p90_ms:.0f}")
+        kinds.add_row(kind, str(len(lines)), *cells, f"{turn.mean_ms:.0f}")
+    short = Table(title="answers too early, by length of the pause")
+    for heading in ("pause ms", "utterances", "cut off"):
+        short.add_column(heading, justify="right")
+    for low, high in ((0, 500), (500, 700), (700, 900), (900, 1300)):
+        lines = [line for line in everything if low <= max((s.ms for s in line if not s.final), default=-1) < high]
+        short.add_row(f"{low} to {high}", str(len(lines)), f"{judge(lines, scaled(1, 'reply_ms')).cut_off:.0%}")
+    return [curve, kinds, short]
 
 
 def cut_texts(measured: dict[str, list[list[Silence]]]) -> list[str]:
-    """Return the words at which the default endpoints cut an utterance."""
-    required = scaled(1.0)
+    """Return the words at which an answer of the default sounds into an utterance."""
+    required = scaled(1, "reply_ms")
     inner = [s for lines in measured.values() for line in lines for s in line if not s.final]
-    return sorted({silence.text for silence in inner if silence.ms >= required(silence.text)})
+    return sorted({silence.text for silence in inner if silence.ms >= required(silence)})
 
 
 def draw(measured: dict[str, list[list[Silence]]], picture: Path) -> None:
@@ -224,15 +306,18 @@ def draw(measured: dict[str, list[list[Silence]]], picture: Path) -> None:
 
     everything = [line for lines in measured.values() for line in lines]
     figure, axes = pyplot.subplots(figsize=(7, 4.2))
-    by_words = [judge(everything, scaled(scale)) for scale in SCALES]
-    blind = [judge(everything, fixed(ms)) for ms in FIXED_MS]
-    axes.plot([j.mean_ms for j in blind], [100 * j.cut_off for j in blind], "s--", color="#999", label="fixed silence")
-    axes.plot([j.mean_ms for j in by_words], [100 * j.cut_off for j in by_words], "o-", color="#06c", label="by words")
-    default = judge(everything, scaled(1.0))
-    axes.plot(default.mean_ms, 100 * default.cut_off, "o", ms=12, mfc="none", color="#c30", label="the default")
-    axes.set_xlabel("mean silence before the answer, ms")
-    axes.set_ylabel("utterances cut off, %")
-    axes.set_title(f"{len(everything)} utterances with inner pauses of {min(PAUSES_S):g} to {max(PAUSES_S):g} s")
+    looks = {"answer": ("o-", "#06c", "first sound of an answer"), "turn": ("^-", "#393", "begin of the turn")}
+    for name, strategies in curves().items():
+        style, colour, label = looks.get(name, ("s--", "#999", "fixed silence"))
+        points = [judge(everything, strategy) for _, strategy in strategies]
+        axes.plot([j.mean_ms for j in points], [100 * j.cut_off for j in points], style, color=colour, label=label)
+    for which, label in (("reply_ms", "the default"), ("turn_ms", None)):
+        default = judge(everything, scaled(1, which))
+        axes.plot(default.mean_ms, 100 * default.cut_off, "o", ms=12, mfc="none", color="#c30", label=label)
+    axes.set_xlim(100, 1450)
+    axes.set_xlabel("mean silence at the true end, ms")
+    axes.set_ylabel("utterances with a pause cut off, %")
+    axes.set_title(f"{len(everything)} utterances, inner pauses of {min(PAUSES_S):g} to {max(PAUSES_S):g} s")
     axes.grid(alpha=0.3)
     axes.legend()
     figure.tight_layout()
@@ -240,25 +325,29 @@ def draw(measured: dict[str, list[list[Silence]]], picture: Path) -> None:
     figure.savefig(picture, dpi=110)
 
 
-async def main(picture: Path | None) -> None:
+async def main(voices: Sequence[str], humans: int, picture: Path | None) -> None:
     pool = SpeechPool(1)
     pool.start()
     voice, ears = PiperSynthesizer(TtsOptions(), pool, 2), WhisperRecognizer(SttOptions(), pool, 2)
     voice.load()
     ears.load()
     try:
-        measured = await measure(voice, ears)
+        measured = await measure(voice, ears, voices, humans)
     finally:
         await pool.aclose(5)
     console = Console()
     for table in tables(measured):
         console.print(table)
-    console.print("cut off by the default after:", *(repr(text) for text in cut_texts(measured)), sep="\n  ")
+    console.print("an answer of the default would sound after:", *map(repr, cut_texts(measured)), sep="\n  ")
     if picture is not None:
         draw(measured, picture)
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--picture", type=Path, help="draw the curve into this file")
-    asyncio.run(main(parser.parse_args().picture))
+    parser.add_argument("--picture", type=Path, help="draw the curves into this file")
+    parser.add_argument("--human", type=int, default=30, help="human recordings of each kind; 0 needs no network")
+    everyone = "joe,slt,rms" if shutil.which("flite") else "joe"
+    parser.add_argument("--voices", default=everyone, help="joe (Piper) and voices of flite")
+    given = parser.parse_args()
+    asyncio.run(main(given.voices.split(","), given.human, given.picture))

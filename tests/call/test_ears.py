@@ -176,6 +176,8 @@ async def test_a_refused_speculation_is_tried_again_with_priority() -> None:
     recognizer = FakeRecognizer([PoolOverloaded("full"), "Hello."], seconds=0.05)
     listener, _ = await _hear(recognizer, lambda play: play("v" * 30 + "." * 90))
     assert [c.priority for c in recognizer.calls] == [Priority.SPECULATIVE_TRANSCRIPT, Priority.FINAL_TRANSCRIPT]
+    # At once, not when the longest silence is over.
+    assert recognizer.calls[1].at - recognizer.calls[0].at == pytest.approx(0.05, abs=0.021)
     assert listener.told[-1] == ("finished", "Hello.")
 
 

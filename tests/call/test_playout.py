@@ -18,7 +18,7 @@ TEXT = "One two three four five six seven eight. "
 
 
 class _Stage:
-    def __init__(self, clock: MediaClock, *, lead_ms: int = 120, fade_ms: int = 20) -> None:
+    def __init__(self, clock: MediaClock, *, lead_ms: int = 120, fade_ms: int = 20, not_before_s: float = 0.0) -> None:
         loop = asyncio.get_running_loop()
         self.wire = FakeWire()
         self.playout = Playout(self.wire, clock, loop.time, lead_ms=lead_ms, fade_ms=fade_ms)
@@ -30,6 +30,7 @@ class _Stage:
             on_started=lambda: self.started.append(loop.time()),
             on_drained=lambda: self.drained.append(loop.time()),
             on_room=lambda: None,
+            not_before=loop.time() + not_before_s,
         )
 
     def say(self, text: str) -> None:
@@ -194,3 +195,33 @@ async def test_a_stall_is_made_up_within_the_lead_and_never_beyond(stall_ms: int
     assert burst <= at_once
     assert burst >= at_once - 1
     assert stage.ledger.ahead(loop.time()) <= max(lead_ms / 1000, 0.02) + 1e-9
+
+
+@virtual_time
+async def test_nothing_sounds_before_its_time_unless_it_is_said_at_once() -> None:
+    loop = asyncio.get_running_loop()
+    async with MediaClock() as clock:
+        begin = loop.time()
+        stage = _Stage(clock, not_before_s=0.5)
+        stage.say(TEXT)
+        await asyncio.sleep(1)
+        assert stage.started == [pytest.approx(begin + 0.5, abs=0.021)]
+        other = _Stage(clock, not_before_s=0.5)
+        begin = loop.time()
+        other.ledger.said(TEXT)
+        other.playout.append(fake_speech(TEXT), at_once=True)
+        assert other.started == [begin]
+        stage.playout.stop()
+        other.playout.stop()
+
+
+@virtual_time
+async def test_a_stop_before_its_time_leaves_nothing_on_the_clock() -> None:
+    async with MediaClock() as clock:
+        stage = _Stage(clock, not_before_s=0.5)
+        stage.say(TEXT)
+        await asyncio.sleep(0.2)
+        stage.playout.stop()
+        await asyncio.sleep(1)
+        assert stage.times == []
+        assert clock.subscribers == 0

@@ -10,7 +10,7 @@ from voice_agent.security import Gate, api_key, is_loopback
 KEY = "0123456789abcdef-key"
 
 
-OWN_PATHS = ["/ws", "/offer", "/webrtc/config", "/call/1234"]
+OWN_PATHS = ["/agent", "/ws", "/offer", "/webrtc/config", "/call/1234"]
 
 
 def scope(

@@ -29,7 +29,7 @@ async def test_probes_tell_alive_and_ready_apart() -> None:
         service.missing = ()
         assert (await client.get("/readyz")).status_code == 200
         assert "voice_agent_calls_active" in (await client.get("/metrics")).text
-        for path in ("/docs", "/openapi.json", "/"):
+        for path in ("/docs", "/openapi.json", "/web/", "/web/../agent.yml"):
             missing = await client.get(path)
             assert (missing.status_code, set(missing.json())) == (404, {"code", "message"})
             assert "WebSocket to /ws" in missing.json()["message"]

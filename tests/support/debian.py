@@ -1,8 +1,9 @@
-"""Human speech and music to test with, out of Debian packages that need not be installed.
+"""What tests need of Debian: human speech and music out of packages that need not be installed, and programs.
 
 A package is fetched with ``apt-get download`` on first need and unpacked into a cache directory
 (``VOICE_AGENT_TEST_CACHE``, default ``~/.cache/voice-agent-tests``). Nothing is written outside it,
-except that ``apt-get update`` runs once when the package lists are empty or stale.
+except that ``apt-get update`` runs once when the package lists are empty or stale, and that programs which tests start
+(`program`) are installed.
 """
 
 from __future__ import annotations
@@ -74,6 +75,25 @@ def package_file(package: str, pattern: str) -> list[Path]:
     return found
 
 
+def program(package: str, name: str) -> Path:
+    """Return the path of a program, installing its package with what it depends on when it is not there.
+
+    Safe to call from several processes at once.
+
+    Raises:
+        RuntimeError: The package cannot be installed; the message has apt's own words.
+    """
+    with _locked(cache_directory() / ".lock"):
+        found = shutil.which(name)
+        if found is None:
+            install = ["apt-get", "-o", f"DPkg::Lock::Timeout={_TIMEOUT_S}", "install", "-y", "--no-install-recommends"]
+            _with_lists([*_as_root(), *install, package])
+            found = shutil.which(name)
+    if found is None:
+        raise RuntimeError(f"the Debian package {package} has no program {name}")
+    return Path(found)
+
+
 def prompt_files() -> dict[str, Path]:
     """Return the studio prompts that say something: name → 8 kHz WAV file. Names as in `prompt_texts`."""
     texts = prompt_texts()
@@ -96,15 +116,22 @@ def prompt_texts() -> dict[str, str]:
 
 
 def _download(package: str, directory: Path) -> Path:
-    try:
-        _run(["apt-get", "download", package], directory)
-    except RuntimeError:
-        # Empty or stale package lists are the one cause that can be mended from here.
-        update = ["apt-get", "update"]
-        _run(update if os.geteuid() == 0 else ["sudo", "-n", *update])
-        _run(["apt-get", "download", package], directory)
+    _with_lists(["apt-get", "download", package], directory)
     (archive,) = directory.glob("*.deb")
     return archive
+
+
+def _with_lists(command: list[str], directory: Path | None = None) -> None:
+    """Run an apt command; empty or stale package lists are the one cause of failure that can be mended from here."""
+    try:
+        _run(command, directory)
+    except RuntimeError:
+        _run([*_as_root(), "apt-get", "update"])
+        _run(command, directory)
+
+
+def _as_root() -> list[str]:
+    return [] if os.geteuid() == 0 else ["sudo", "-n"]
 
 
 def _run(command: list[str], directory: Path | None = None) -> None:

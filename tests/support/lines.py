@@ -26,6 +26,7 @@ class RecordedInputs:
         self.texts: list[str] = []
         self.keys: list[str] = []
         self.positions: list[float] = []
+        self.mutes: list[bool] = []
         self.marks: list[str] = []
 
     def hear(self, pcm: bytes) -> None:
@@ -42,6 +43,9 @@ class RecordedInputs:
 
     def played(self, ms: float) -> None:
         self.positions.append(ms)
+
+    def mute(self, muted: bool) -> None:
+        self.mutes.append(muted)
 
     def mark_reached(self, name: str) -> None:
         self.marks.append(name)
@@ -114,6 +118,7 @@ class RecordingService:
         self.tokens = self.calls.tokens
         self.channels = channels or Channels()
         self.inspector = None
+        self.introduction = {"name": "Nora", "language": "en"}
         self.missing: tuple[str, ...] = ()
         self.settings = NoSettings()
         self.done: list[str] = []

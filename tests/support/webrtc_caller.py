@@ -22,7 +22,7 @@ from av import AudioFrame
 
 from voice_agent.audio.frames import FRAME_BYTES, FRAME_SAMPLES, SILENCE
 from voice_agent.audio.resample import Resampler
-from voice_agent.channels.webrtc.ice import IceOptions, choose_addresses
+from voice_agent.ice_addresses import IceOptions, choose_addresses
 
 LOOPBACK = IceOptions(addresses=("127.0.0.1",))
 

@@ -62,7 +62,7 @@ class Arbiter:
             self._ears.want_partial(utterance)
             pending = self._ears.words_pending(utterance)
             if utterance.barge_in.on_voice(utterance.voice_ms, words_pending=pending) is Decision.CONFIRM:
-                self._floor.take(utterance)
+                self._intake.take_back(self._runner.current, utterance)
 
     def caller_silence(self, utterance: Utterance) -> None:
         if self._floor.state not in UNDECIDED:
@@ -99,7 +99,7 @@ class Arbiter:
         elif state in (State.SPEAKING, State.PAUSED, State.LEAVING) and self._floor.may_be_taken_by(text):
             decision = self._judge(utterance, text)
             if decision is Decision.CONFIRM:
-                self._floor.take(utterance)
+                self._intake.take_back(self._runner.current, utterance)
             elif decision is Decision.RESUME and state is State.PAUSED and utterance.over_agent:
                 self._let_go_on(text, utterance)
 
@@ -120,7 +120,7 @@ class Arbiter:
         elif self._floor.may_be_replaced_by(text):
             self._intake.admit_over(turn, utterance, text)
         elif verdict is Words.INTERRUPTION and self._floor.may_be_taken_by(text):
-            self._floor.take(utterance)
+            self._intake.take_back(self._runner.current, utterance)
             self._intake.admit(utterance, text)
         else:
             # Kept and answered after the reply, which goes on.

@@ -22,7 +22,7 @@ from voice_agent.audio.frames import FRAME_BYTES, FRAME_MS, SILENCE, Reframer
 from voice_agent.call.answers import Wholeness, wholeness
 from voice_agent.call.barge_in import BargeIn
 from voice_agent.call.clock import MediaClock
-from voice_agent.call.endpointing import Endpointing
+from voice_agent.call.endpointing import Endpoint, Endpointing
 from voice_agent.call.hum import words_or_hum
 from voice_agent.call.listener import Listener, Lost
 from voice_agent.call.segmenter import Segmenter, Signal
@@ -135,7 +135,7 @@ class Ears:
         if signal is Signal.RESUME:
             utterance.revision += 1
             utterance.text = None
-            utterance.required_silence_ms = self._endpointing.required_silence_ms(None)
+            utterance.endpoint = self._endpointing.endpoint(None)
         elif signal is Signal.PAUSE and utterance.voice_ms >= self._options.min_utterance_voice_ms:
             self._speculate(utterance)
         if len(utterance.pcm) >= self._max_bytes:
@@ -153,7 +153,7 @@ class Ears:
         utterance = self._utterance = Utterance(
             self._now() - voice_s,
             BargeIn(self._options),
-            self._endpointing.required_silence_ms(None),
+            self._endpointing.endpoint(None),
             over_agent=self._listener.speaks_over_agent(),
         )
         utterance.pcm += b"".join(self._pre_roll)
@@ -174,14 +174,12 @@ class Ears:
             if utterance.silence_ms >= self._options.false_interruption_ms:
                 self._lose(utterance, Lost.TOO_SHORT)
             return
-        if utterance.silence_ms < utterance.required_silence_ms:
-            return
         if utterance.text is None:
-            # A speculation that the pool refused or the engine failed is tried once more, with priority.
-            if self._transcriber.pending(utterance) is None:
-                self._transcriber.request(utterance, Priority.FINAL_TRANSCRIPT)
-            else:
+            # From here on the words alone are waited for.
+            if utterance.silence_ms >= self._options.min_endpoint_ms:
                 self._transcriber.hurry(utterance)
+        elif utterance.silence_ms < utterance.endpoint.turn_ms:
+            return
         elif utterance.text:
             self.drop(utterance)
             self._listener.caller_finished(utterance, utterance.text)
@@ -194,6 +192,7 @@ class Ears:
         if self._closing is not None:
             self._transcriber.drop(self._closing)
         self._closing = utterance
+        utterance.endpoint = Endpoint(0, 0)
         self._forget()
         self._transcriber.request(utterance, Priority.FINAL_TRANSCRIPT)
 
@@ -207,15 +206,17 @@ class Ears:
             return
         fresh = job.revision == utterance.revision and job.priority is not Priority.PARTIAL_TRANSCRIPT
         if transcript is None:
-            # A fault is tried once more at the endpoint; a recogniser that takes this long is not asked again.
+            # A fault is tried once more, at once and with priority; one that takes this long is not asked again.
             if fresh and (job.priority is Priority.FINAL_TRANSCRIPT or job.token.is_cancelled):
                 self._lose(utterance, Lost.FAILED)
+            elif fresh and self._segmenter.paused:
+                self._transcriber.request(utterance, Priority.FINAL_TRANSCRIPT)
             return
         text = _words(utterance, transcript)
         utterance.certainty, utterance.heard_ms = transcript.average_log_probability, job.voice_ms
         if fresh and self._segmenter.paused:
             utterance.text, utterance.text_at = text, self._now()
-            utterance.required_silence_ms = self._required(utterance, text)
+            utterance.endpoint = self._endpoint(utterance, text, transcript.stop_probability)
         if text:
             self._listener.caller_words(utterance, text)
         if utterance is self._utterance and self._segmenter.paused:
@@ -231,15 +232,15 @@ class Ears:
         else:
             self._listener.caller_lost(utterance, Lost.FAILED if transcript is None else Lost.NO_WORDS)
 
-    def _required(self, utterance: Utterance, text: str) -> int:
+    def _endpoint(self, utterance: Utterance, text: str, stop_probability: float | None) -> Endpoint:
         # Nothing understood: no words to be completed, but more may be on its way.
         if not text:
-            return self._options.false_interruption_ms
+            return Endpoint(self._options.false_interruption_ms, self._options.false_interruption_ms)
         expected = self._expected()
         if utterance.over_agent and ENGLISH.is_only_stops(text) and wholeness(text, expected) is not Wholeness.WHOLE:
             # "Wait. Stop. I want to …": the agent is silent already, and the wish is still to come.
-            return self._options.max_endpoint_ms
-        return self._endpointing.required_silence_ms(text, expected)
+            return self._endpointing.endpoint(None)
+        return self._endpointing.endpoint(text, expected, stop_probability)
 
     def _lose(self, utterance: Utterance, why: Lost) -> None:
         self.drop(utterance)

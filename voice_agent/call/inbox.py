@@ -66,4 +66,5 @@ def _join(waiting: Entry, entry: Entry) -> bool:
     waiting.user = UserInput(text, waiting.user.kind)
     entry.timeline.speech_start = waiting.timeline.speech_start or entry.timeline.speech_start
     waiting.timeline = entry.timeline
+    waiting.reply_from, waiting.may_go_on = entry.reply_from, entry.may_go_on
     return True

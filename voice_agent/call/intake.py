@@ -38,7 +38,15 @@ class Intake:
             endpoint=now,
             stt_final=self._times.since(utterance.text_at),
         )
-        self._runner.inbox.add(Entry(UserInput(text, InputKind.SPEECH), timeline=timeline))
+        endpoint = utterance.endpoint
+        self._runner.inbox.add(
+            Entry(
+                UserInput(text, InputKind.SPEECH),
+                timeline=timeline,
+                may_go_on=endpoint.reply_ms > endpoint.turn_ms,
+                reply_from=self._times.now() + (endpoint.reply_ms - utterance.silence_ms) / 1000,
+            )
+        )
 
     def admit_over(self, turn: Turn | None, utterance: Utterance, text: str) -> None:
         """Admit words that were spoken while nothing of a reply was audible."""
@@ -50,16 +58,22 @@ class Intake:
             self.admit(utterance, text)
 
     def take_back(self, turn: Turn | None, utterance: Utterance) -> None:
-        """End a turn of which nothing was heard: further words continue its own, or replace them."""
+        """End a turn: words that follow at once and go on with its own are joined to them, others replace them."""
         if turn is None:
             return
-        late_s = self._options.late_final_ms / 1000
         user = turn.entry.user
         # Keys and typed words are whole as they are: only speech goes on with speech.
-        goes_on = utterance.onset - turn.started <= late_s and turn.timeline.first_audio is None
-        if goes_on and user is not None and user.kind is InputKind.SPEECH:
+        if user is not None and user.kind is InputKind.SPEECH and self._goes_on(turn, utterance):
             # One utterance in two parts: never two answers.
             utterance.before = user.text
             self._floor.take(utterance, CancelReason.SUPERSEDED)
         else:
             self._floor.take(utterance)
+
+    def _goes_on(self, turn: Turn, utterance: Utterance) -> bool:
+        if utterance.onset - turn.started > self._options.late_final_ms / 1000:
+            return False
+        if turn.timeline.first_audio is None:
+            return True
+        # The second half of a sentence met the first sound of an answer: nobody has heard a word of that.
+        return turn.entry.may_go_on and not turn.ledger.heard(self._times.now()).heard.strip()

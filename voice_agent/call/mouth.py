@@ -86,6 +86,7 @@ class Mouth:
         self._starved_since = None
         self._playout.begin(
             turn.ledger,
+            not_before=turn.entry.reply_from,
             on_started=lambda: self._on_started(turn),
             on_aside=lambda: self._on_aside(turn),
             on_drained=lambda: self._drained(turn),
@@ -234,7 +235,7 @@ class Mouth:
             # One apology in a reply is calm, one for each sentence is not.
             speech = replace(speech, pcm=b"")
         self._has_apologised = self._has_apologised or speech.failed
-        self._playout.append(speech, protected=job.protected, discards=job.discards)
+        self._playout.append(speech, protected=job.protected, discards=job.discards, at_once=job.canned)
         return True
 
     def _enqueue(self, turn: Turn, text: str, say: Say) -> None:

@@ -62,6 +62,7 @@ class Playout:
         self._clips = Clips()
         self._echoes_marks = wire.traits.echoes_marks
         self._stretch = self._unmarked = 0
+        self._not_before = 0.0
         self._held = self._finished = self._started = self._audible = self._ends_here = False
         self._sound: Iterator[bytes] | None = None
         self._unsubscribe: Callable[[], None] | None = None
@@ -90,25 +91,36 @@ class Playout:
         on_drained: Callable[[], None],
         on_room: Callable[[], None],
         on_aside: Callable[[], None] | None = None,
+        not_before: float = 0.0,
     ) -> None:
         """A new turn speaks from now on; whatever was left of the one before is dropped.
 
         Args:
             on_started: The first frame of the reply was released.
             on_aside: The first frame of an aside was released before anything of the reply was.
+            not_before: Loop time before which nothing sounds, unless a piece is appended as ``at_once``.
         """
         self._forget()
-        self._ledger = ledger
+        self._ledger, self._not_before = ledger, not_before
         self._stretch += 1
         self._held = self._finished = self._started = self._audible = self._ends_here = False
         self._on_aside = on_aside or _nothing
         self._on_started, self._on_drained, self._on_room = on_started, on_drained, on_room
 
-    def append(self, speech: Speech, *, protected: bool = False, discards: bool = False, aside: bool = False) -> None:
+    def append(
+        self,
+        speech: Speech,
+        *,
+        protected: bool = False,
+        discards: bool = False,
+        aside: bool = False,
+        at_once: bool = False,
+    ) -> None:
         """Queue one piece of the current turn, padded to whole frames.
 
         Args:
             protected, discards: See `PlayoutLedger.append`.
+            at_once: It need not wait for the time before which nothing sounds.
             aside: It is no part of the reply: it takes its time, and none of its words count as heard or unheard.
         """
         if aside:
@@ -119,6 +131,8 @@ class Playout:
         frames = frames_of(pcm)
         first = self._ledger.length
         self._ledger.append(speech, frames * FRAME_SAMPLES, protected=protected, discards=discards)
+        if at_once:
+            self._not_before = 0.0
         if frames:
             self._clips.add(pcm, first, aside=aside)
         self._go()
@@ -213,7 +227,8 @@ class Playout:
         now = self._now()
         if self._clips:
             self._subscribe()
-            self._release(now)
+            if now >= self._not_before:
+                self._release(now)
         elif self._finished:
             if self._ledger.drained(now):
                 self._on_drained()
@@ -236,6 +251,8 @@ class Playout:
                 self._send(frame, now)
             return
         if self._clips:
+            if now < self._not_before:
+                return
             self._release(now)
             missed = self._clock.missed
             # Made up only within the lead: the rest of a stall is skipped, not replayed.

@@ -24,6 +24,8 @@ class Entry:
         when_quiet: It is not worth speaking over the caller for: dropped if somebody speaks when its turn comes.
         heard: Something of what was said to it was heard.
         timeline: What is known of the turn's beginning.
+        may_go_on: The words may be half a sentence.
+        reply_from: Loop time before which an answer that a model words does not sound: the caller may go on.
     """
 
     user: UserInput | None = None
@@ -32,6 +34,8 @@ class Entry:
     when_quiet: bool = False
     heard: bool = False
     timeline: Timeline = field(default_factory=Timeline)
+    may_go_on: bool = False
+    reply_from: float = 0.0
 
     @property
     def from_caller(self) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from voice_agent.call.barge_in import BargeIn
+from voice_agent.call.endpointing import Endpoint
 
 
 class Utterance:
@@ -16,7 +17,7 @@ class Utterance:
         revision: Counts how often voice came back after a pause.
         text: The accepted transcript of everything so far; ``""`` if nothing was understood, None if not known.
         text_at: When ``text`` came.
-        required_silence_ms: Silence that ends it, given what is known of its words.
+        endpoint: The silences that end it, given what is known of its words.
         voice_ms: Voice in it so far, silences left out.
         silence_ms: Silence since its last voice.
         took_floor: It ended a turn, so silence is no answer to it.
@@ -34,12 +35,12 @@ class Utterance:
         "before",
         "certainty",
         "discarded",
+        "endpoint",
         "heard_ms",
         "onset",
         "over_agent",
         "partial_at_ms",
         "pcm",
-        "required_silence_ms",
         "revision",
         "silence_ms",
         "text",
@@ -48,7 +49,7 @@ class Utterance:
         "voice_ms",
     )
 
-    def __init__(self, onset: float, barge_in: BargeIn, required_silence_ms: int, *, over_agent: bool) -> None:
+    def __init__(self, onset: float, barge_in: BargeIn, endpoint: Endpoint, *, over_agent: bool) -> None:
         self.pcm = bytearray()
         self.onset = onset
         self.over_agent = over_agent
@@ -59,6 +60,6 @@ class Utterance:
         self.revision = 0
         self.text: str | None = None
         self.text_at = 0.0
-        self.required_silence_ms = required_silence_ms
+        self.endpoint = endpoint
         self.voice_ms = self.silence_ms = 0
         self.partial_at_ms = 0

@@ -40,7 +40,9 @@ class OrderedCommand(click.Command):
 # click keeps a command's help option, so it must be the same with and without the group around it.
 @click.command("call", cls=OrderedCommand, context_settings={"help_option_names": ["-h", "--help"]})
 @click.option("--url", default="ws://127.0.0.1:8080/ws", show_default=True, help="Address of the agent's wire.")
-@click.option("--via", type=click.Choice(["ws"]), default="ws", show_default=True, help="The wire to call by.")
+@click.option(
+    "--via", type=click.Choice(["ws", "webrtc"]), default="ws", show_default=True, help="The wire to call by."
+)
 @click.option("--say", multiple=True, metavar="TEXT", help="A line the caller speaks. Repeatable, spoken in order.")
 @click.option(
     "--wav",
@@ -142,10 +144,17 @@ def _place(lines: tuple[Line, ...], options: Mapping[str, Any], console: Console
 
 def make_wire(via: str, destination: Destination) -> CallerWire:
     """Return the caller's end of the wire called ``via``."""
+    if via == "webrtc":
+        try:
+            from voice_agent.caller.webrtc import WebRtcWire
+        except ModuleNotFoundError as missing:
+            raise RemediableError(
+                f"Calls by WebRTC need {missing.name}.", "Install the extra: pip install 'voice-agent[webrtc]'"
+            ) from None
+        return WebRtcWire(destination)
     from voice_agent.caller.websocket import WebSocketWire
 
-    wires: dict[str, type[WebSocketWire]] = {"ws": WebSocketWire}
-    return wires[via](destination)
+    return WebSocketWire(destination)
 
 
 def _run(session: Session, recording: Recording | None) -> bool:

@@ -49,12 +49,25 @@ def run(path: Path, host: str | None, port: int | None, log_level: str, watch: b
         for problem in service.agent.problems:
             log.warning("%s", problem)
 
-        def listening(actual: int) -> None:
-            name = f"[{options.host}]" if ":" in options.host else options.host
-            log.info("listening on http://%s:%d", name, actual)
+        port_used = 0
 
-        channels = service.config.integrations.channels
-        run_loop(serve(service, options, channels=channels, listening=listening, ready=freeze_heap))
+        def listening(actual: int) -> None:
+            nonlocal port_used
+            port_used = actual
+            log.info("listening on %s", _address(options.host, actual))
+
+        def ready() -> None:
+            freeze_heap()
+            if service.channels.webrtc.enabled:
+                host = "127.0.0.1" if options.host in ("0.0.0.0", "::") else options.host
+                log.info("open %s/ in a browser and talk to it", _address(host, port_used))
+
+        channels = service.channels
+        run_loop(serve(service, options, channels=channels, listening=listening, ready=ready))
+
+
+def _address(host: str, port: int) -> str:
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
 def _overridden(options: ServerOptions, host: str | None, port: int | None) -> ServerOptions:

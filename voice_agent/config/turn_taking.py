@@ -18,6 +18,8 @@ class TurnTaking(Options):
     """Silence that ends a complete utterance."""
     max_endpoint_ms: Milliseconds = 1200
     """Silence that ends any utterance."""
+    reply_after_ms: Milliseconds = 700
+    """Silence before an answer worded by a model sounds, where the caller may have made a mere pause at a comma."""
     max_utterance_s: Seconds = 60
     """Hard cap on one utterance."""
     min_utterance_voice_ms: Milliseconds = 200

@@ -6,7 +6,7 @@ directly, everything else goes to FastAPI. The gate stands before both.
 
 from __future__ import annotations
 
-from collections.abc import MutableMapping
+from collections.abc import Mapping, MutableMapping
 from http import HTTPStatus
 from typing import Any, Protocol
 
@@ -55,6 +55,11 @@ class Service(Protocol):
 
     @property
     def settings(self) -> SettingsDesk: ...
+
+    @property
+    def introduction(self) -> Mapping[str, str]:
+        """What callers may know of the agent: ``name`` and ``language``."""
+        ...
 
     @property
     def missing(self) -> tuple[str, ...]:
@@ -131,6 +136,10 @@ def _http(service: Service) -> FastAPI:
             return JSONResponse({"status": "ready"})
         text = f"Not ready: {', '.join(missing)}."
         return JSONResponse({"code": "not_ready", "message": text, "missing": missing}, 503)
+
+    @app.get("/agent")
+    async def agent() -> dict[str, str]:
+        return dict(service.introduction)
 
     @app.get("/metrics", response_model=None)
     def metrics() -> Response:

@@ -21,6 +21,7 @@ from voice_agent.security import Gate, api_key
 from voice_agent.server import inspection
 from voice_agent.server.application import Application, Service
 from voice_agent.server.listening import listen
+from voice_agent.server.pages import Pages
 from voice_agent.server.ports import open_ports
 from voice_agent.telemetry.logging import bind, bound
 
@@ -82,16 +83,18 @@ async def serve(
         RemediableError: No key where one is needed, a port in use, or what `Service.start` raises.
         ProjectError: What `Service.start` raises.
     """
-    key, inspector = api_key(options), service.inspector
+    key, inspector, pages = api_key(options), service.inspector, Pages()
     inspected = inspector is not None and inspection.is_on(inspector.options, options.host, key is not None)
-    pages = inspection.pages() if inspected else None
-    gate = Gate(key, options.allowed_origins, service.tokens, pages.paths if pages else frozenset())
+    inspector_pages = inspection.pages() if inspected else None
+    open_paths = pages.paths | (inspector_pages.paths if inspector_pages else frozenset())
+    gate = Gate(key, options.allowed_origins, service.tokens, open_paths)
     sock = listen(options.host, options.port)
     ports = open_ports(channels or Channels(), service.calls, service.tokens)
     app = Application(service, gate, options.allowed_origins)
-    if inspector is not None and pages is not None:
+    app.http.include_router(pages.routes())
+    if inspector is not None and inspector_pages is not None:
         app.http.include_router(inspection.router(inspector, has_key=key is not None))
-        app.http.include_router(pages.routes())
+        app.http.include_router(inspector_pages.routes())
     if extend:
         extend(app.http)
     server, stop = _Server(_configure(app, options)), stop or asyncio.Event()

@@ -111,6 +111,11 @@ class Service:
         return self.config.integrations.channels
 
     @property
+    def introduction(self) -> dict[str, str]:
+        agent = self.agent.current.config.agent.agent
+        return {"name": agent.name, "language": agent.language}
+
+    @property
     def missing(self) -> tuple[str, ...]:
         return self._readiness.missing
 

@@ -104,6 +104,7 @@ class Transcript:
         seconds: Length of the audio that was transcribed.
         no_speech_probability: 0 … 1, the engine's own estimate.
         average_log_probability: Mean log-probability per token (0 is certain).
+        stop_probability: 0 … 1, how surely a sentence ends after the last word; None if the engine cannot tell.
         accepted: The guards against invented phrases let it pass. A caller's turn needs this.
     """
 
@@ -112,6 +113,7 @@ class Transcript:
     no_speech_probability: float = 0.0
     average_log_probability: float = 0.0
     accepted: bool = True
+    stop_probability: float | None = None
 
 
 class Recognizer(Protocol):

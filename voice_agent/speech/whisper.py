@@ -106,4 +106,5 @@ def _joined(heard: Sequence[Decoded], seconds: float) -> Transcript:
         no_speech_probability=min(piece.no_speech_probability for piece in kept),
         average_log_probability=float(np.average([p.average_log_probability for p in kept], weights=weights)),
         accepted=bool(credible),
+        stop_probability=kept[-1].stop_probability,
     )

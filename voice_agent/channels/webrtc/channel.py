@@ -137,6 +137,7 @@ class WebRtcChannel:
         stack = await self._ready()
         if self._group is None:
             raise CallRefused("draining", "The service is shutting down. Call again in a minute.")
+        self._give_way(offer, grant)
         loop = asyncio.get_running_loop()
         placed = _Placed(offer, grant, loopback, loop.create_future(), loop.create_future())
         task = self._group.create_task(self._carry(placed, stack), name="webrtc.call")
@@ -145,6 +146,15 @@ class WebRtcChannel:
         if not placed.answer.done():
             raise CallRefused("internal", "Something went wrong on our side.")
         return placed.answer.result()
+
+    def _give_way(self, offer: Offer, grant: Grant | None) -> None:
+        """End the call that its caller has lost and takes up again; without that it would be busy for half a minute."""
+        lost = self._calls.get(offer.resumes)
+        if lost is None or lost.grant is not grant or lost.offer.conversation_id != offer.conversation_id:
+            return
+        if lost.wire is not None:
+            lost.wire.end_by_successor()
+        lost.abandon()
 
     async def _carry(self, placed: _Placed, stack: Stack) -> None:
         """Carry one caller from its offer to its end. Whatever happens here is this caller's alone."""

@@ -1,8 +1,8 @@
 """A browser's offer as it comes by HTTP, and the SDP text around it. Pure.
 
 The body of ``POST /offer`` is ``{"sdp": "…", "type": "offer"}`` and, where wanted, ``"conversation": "…"``,
-``"events": true``, ``"metrics": true``, ``"states": true``. Limits stand before the SDP parser: each media section
-may open sockets, each candidate is an address that connectivity checks are sent to.
+``"events": true``, ``"metrics": true``, ``"states": true``, ``"resumes": "CALL"``. Limits stand before the SDP parser:
+each media section may open sockets, each candidate is an address that connectivity checks are sent to.
 """
 
 from __future__ import annotations
@@ -37,13 +37,18 @@ class BadOffer(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """A caller's offer. ``sdp`` is within the limits, and not yet parsed."""
+    """A caller's offer. ``sdp`` is within the limits, and not yet parsed.
+
+    Attributes:
+        resumes: The caller's call on a connection that it has lost, which may not have been noticed here.
+    """
 
     sdp: str
     conversation_id: str
     events: bool
     metrics: bool
-    states: bool
+    states: bool = False
+    resumes: str = ""
 
 
 def read_offer(body: bytes, grant: Grant | None = None) -> Offer:
@@ -73,6 +78,7 @@ def read_offer(body: bytes, grant: Grant | None = None) -> Offer:
         _flag(given, "events"),
         _flag(given, "metrics"),
         _flag(given, "states"),
+        str(given.get("resumes") or ""),
     )
 
 

@@ -18,7 +18,7 @@ from voice_agent.audio.frames import FRAME_MS
 FRAME_S = FRAME_MS / 1000
 LEAD_S = 0.04
 """Audio sent ahead of its time at most: all that a clear cannot take back, beside the browser's own buffer."""
-LATE_S = 0.1
+LATE_S = 0.06
 """A frame this late is still part of the speech before it; a later one begins anew, at its own time."""
 MAX_AUDIO_S = 2.0
 """Audio kept; older audio is dropped."""
@@ -52,7 +52,7 @@ class Pacer:
     def __init__(self, now: float) -> None:
         self._items: deque[bytes | PacedText] = deque()
         self.frames = 0
-        self.plays_until = now
+        self.plays_until = now - 2 * LATE_S
 
     def __bool__(self) -> bool:
         return bool(self._items)

@@ -20,9 +20,9 @@ from aiortc import (
     RTCSessionDescription,
 )
 
-from voice_agent.channels.webrtc.ice import IceOptions, choose_addresses
 from voice_agent.channels.webrtc.line import AudioLine
 from voice_agent.channels.webrtc.offers import BadOffer, finish_answer
+from voice_agent.ice_addresses import IceOptions, choose_addresses
 
 log = logging.getLogger(__name__)
 

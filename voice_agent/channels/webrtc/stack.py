@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from aiortc import RTCIceServer
 
-from voice_agent.channels.webrtc.ice import IceOptions
 from voice_agent.channels.webrtc.offers import Offer
 from voice_agent.channels.webrtc.opus import PacketCache
 from voice_agent.channels.webrtc.servers import credential
 from voice_agent.channels.webrtc.wire import WebRtcWire
 from voice_agent.config import WebRtcOptions
+from voice_agent.ice_addresses import IceOptions
 
 
 class Stack:

@@ -32,11 +32,11 @@ from voice_agent.channels import messages
 from voice_agent.channels.controls import Controls
 from voice_agent.channels.intake import Intake
 from voice_agent.channels.limits import TokenBucket
-from voice_agent.channels.webrtc.ice import IceOptions
 from voice_agent.channels.webrtc.opus import OPUS_RATE, PacketCache, SpeechDecoder, SpeechEncoder
-from voice_agent.channels.webrtc.pacer import FRAME_S, MAX_MESSAGES, PacedFrame, Pacer
+from voice_agent.channels.webrtc.pacer import FRAME_S, LATE_S, MAX_MESSAGES, PacedFrame, Pacer
 from voice_agent.channels.webrtc.peer import Peer
 from voice_agent.channels.webrtc.reorder import Reorder
+from voice_agent.ice_addresses import IceOptions
 from voice_agent.telemetry.metrics import AUDIO_DROPPED
 
 log = logging.getLogger(__name__)
@@ -46,7 +46,7 @@ HANG_UP_S = 1.4
 """Limit on the agent's goodbye to a browser: audio that is still under way, and our message."""
 LINGER_S = 0.3
 """Time for the hang-up message and the last audio to arrive, where the browser does not close first."""
-FAR_BUFFER_S = 0.15
+FAR_BUFFER_S = 0.2
 """What a browser holds back before it plays: a page that closes at our hang-up has then heard the last of it."""
 TAIL_FRAMES = 8
 """Silence sent after speech, so that the far end's buffer lets the last of it go."""
@@ -126,6 +126,10 @@ class WebRtcWire:
         """The caller hung up by another way than the connection."""
         self._end("hang_up")
 
+    def end_by_successor(self) -> None:
+        """The caller has lost this connection and comes back on another."""
+        self._end("disconnected")
+
     # What the call asks of its wire
 
     def send_audio(self, frame: bytes) -> None:
@@ -198,10 +202,10 @@ class WebRtcWire:
         self._transmit(self._encoder.encode(frame.pcm), frame.at_s, first=frame.first)
         self._tail = TAIL_FRAMES
         if self._silence is None:
-            self._silence = self._loop.call_later(2 * FRAME_S, self._be_silent)
+            self._silence = self._loop.call_later(LATE_S + FRAME_S, self._be_silent)
 
     def _transmit(self, packet: bytes, at_s: float, *, first: bool) -> None:
-        # Silence may reach a little into the time of the speech after it: timestamps never go back.
+        # Timestamps never go back, however a loop that was held up wakes its timers.
         at_s = max(at_s, self._sent_until)
         self._sent_until = at_s + FRAME_S
         self.peer.line.send(packet, at_s, first=first)
@@ -209,12 +213,14 @@ class WebRtcWire:
     def _be_silent(self) -> None:
         """Where nothing more is said, let the far end play the last of it, then only keep the line alive."""
         now = self._loop.time()
-        if self._pacer.plays_until > now or self._pacer.frames:
-            wait_s = max(self._pacer.plays_until - now, 0.0) + FRAME_S
+        pause_at = self._pacer.plays_until + LATE_S
+        if now < pause_at or self._pacer.frames:
+            wait_s = max(pause_at - now, FRAME_S)
         else:
             if not self._tail:
                 self._encoder.restart()
-            self._transmit(self._encoder.encode(SILENCE), now, first=not self._tail)
+            # Silence fills the frame that is just over: speech that begins now is not put off by it.
+            self._transmit(self._encoder.encode(SILENCE), now - FRAME_S, first=not self._tail)
             self._tail = max(0, self._tail - 1)
             wait_s = FRAME_S if self._tail else KEEP_ALIVE_S
         self._silence = self._loop.call_later(wait_s, self._be_silent)
