@@ -14,6 +14,7 @@ from voice_agent.call.floor import Event, State
 from voice_agent.call.floor_keeper import UNDECIDED, FloorKeeper
 from voice_agent.call.intake import Intake
 from voice_agent.call.listener import Lost
+from voice_agent.call.speculator import Speculator
 from voice_agent.call.timeline import Times
 from voice_agent.call.turn import Entry
 from voice_agent.call.turns import TurnRunner
@@ -30,8 +31,16 @@ class Arbiter:
     """Decides for one call (the `Listener` of its ears)."""
 
     def __init__(
-        self, floor: FloorKeeper, intake: Intake, runner: TurnRunner, wire: Wire, options: TurnTaking, times: Times
+        self,
+        floor: FloorKeeper,
+        intake: Intake,
+        runner: TurnRunner,
+        wire: Wire,
+        options: TurnTaking,
+        times: Times,
+        speculator: Speculator,
     ) -> None:
+        self._speculator = speculator
         self._floor, self._intake, self._runner = floor, intake, runner
         self._wire, self._options, self._times = wire, options, times
         self._backchannels = Backchannels(options.min_words)
@@ -45,6 +54,7 @@ class Arbiter:
         return self._runner.current is not None and self._floor.state is not State.YIELDING
 
     def caller_voice(self, utterance: Utterance) -> None:
+        self._speculator.spoiled()
         state = self._floor.state
         # Whoever speaks on after such wording is listened to from the beginning.
         utterance.discarded = self._floor.discards()
@@ -89,6 +99,8 @@ class Arbiter:
         if utterance.discarded:
             return
         self._wire.send(TranscriptMessage("user", text, final=False))
+        if utterance.text == text:
+            self._speculator.stable(utterance, text)
         state, turn = self._floor.state, self._runner.current
         if turn is not None and turn.checks_in and self._floor.may_be_taken_by(text) and self._is_answer(utterance):
             self._floor.take(utterance)

@@ -30,6 +30,7 @@ from voice_agent.call.mouth import Mouth
 from voice_agent.call.outcome import OUTCOMES, SUPERSEDED, TRANSFERRED, CallOutcome, closing
 from voice_agent.call.playout import Playout
 from voice_agent.call.recorder import Recorder
+from voice_agent.call.speculator import Speculator
 from voice_agent.call.status import Status
 from voice_agent.call.timeline import Times
 from voice_agent.call.transfer import HoldAudio, ringing_tone
@@ -86,7 +87,8 @@ class Call:
         self._status = Status(wire, self._runner, self._times)
         self._floor = FloorKeeper(Floor(strict=strict), self._runner, conversation, options, self._times, self._status)
         self._intake = Intake(self._floor, self._runner, wire, options, self._times)
-        arbiter = Arbiter(self._floor, self._intake, self._runner, wire, options, self._times)
+        self._speculator = Speculator(conversation, self._runner, can_transfer=self._runner.can_transfer)
+        arbiter = Arbiter(self._floor, self._intake, self._runner, wire, options, self._times, self._speculator)
         self._ears = Ears(
             detector, recognizer, options, clock, loop.time, arbiter, expected=lambda: conversation.expected
         )
@@ -237,6 +239,7 @@ class Call:
             ("ears", self._ears.run()),
             ("watchdog", self._watchdog.run()),
             ("farewell", self._farewell.run()),
+            ("speculator", self._speculator.run()),
         ]
         if self._recorder is not None:
             parts.append(("recorder", self._recorder.run()))
@@ -284,6 +287,7 @@ class Call:
         self._runner.cancel(cancel)
         self._runner.hurry(self._options.close_timeout_s * TURN_SHARE)
         self._ears.close()
+        self._speculator.forget()
         self._ended.set()
 
     async def _wind_down(self) -> None:

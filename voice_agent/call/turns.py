@@ -81,6 +81,11 @@ class TurnRunner:
         self._parting.attach(floor)
         self._transfers.attach(mouth, floor)
 
+    @property
+    def can_transfer(self) -> bool:
+        """Whether the wire can put the caller through to somebody else."""
+        return self._transfers.possible
+
     async def run(self) -> None:
         """Take entries and run their turns until cancelled."""
         while True:

@@ -35,5 +35,9 @@ class LlmOptions(Options):
     none, ``none`` not at all; ``auto`` finds out."""
     retries: int = Field(1, ge=0, le=5)
     """Retries per model, only before the first token."""
+    speculate: Literal["auto", "on", "off"] = "auto"
+    """Whether the model begins before the caller has certainly finished; ``auto``: unless it is the embedded one."""
+    speculations_per_utterance: int = Field(1, ge=1, le=2)
+    """How often it may begin for one utterance: each that is not used costs a request."""
     fallbacks: tuple[LlmOptions, ...] = ()
     """Models tried in order when this one fails before its first token."""

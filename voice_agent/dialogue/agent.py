@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from voice_agent.config import TurnTaking
+from voice_agent.config import LlmOptions, TurnTaking
 from voice_agent.config_files import ProjectConfig
 from voice_agent.diagnostics import Problem, ProjectError, RemediableError, Severity
 from voice_agent.dialogue.agent_checks import catalogue_of, check_agent
@@ -35,6 +35,12 @@ MAX_ID_CHARS = 200
 DEFAULT_RESUME_WINDOW_S = 30.0
 
 
+def speculations_of(llm: LlmOptions) -> int:
+    """Return how often the model may begin early for one utterance: never where it answers at once anyway."""
+    wanted = llm.speculate == "on" or (llm.speculate == "auto" and llm.provider != "embedded")
+    return llm.speculations_per_utterance if wanted else 0
+
+
 class Agent:
     """One project, ready for conversations. Use `Agent.load`."""
 
@@ -53,7 +59,15 @@ class Agent:
         self.workflows = WorkflowChoice(catalogue_of(config, project))
         destinations = config.integrations.transfers
         self._assembly = Assembly(
-            config.agent, project, model, self._rephraser, store, clock, self.workflows, destinations
+            config.agent,
+            project,
+            model,
+            self._rephraser,
+            store,
+            clock,
+            self.workflows,
+            destinations,
+            speculations_of(config.integrations.llm),
         )
         self._live: weakref.WeakValueDictionary[str, LiveConversation] = weakref.WeakValueDictionary()
         self._owns_store = False

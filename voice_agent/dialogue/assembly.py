@@ -48,8 +48,9 @@ class Assembly:
         clock: Clock,
         choice: WorkflowChoice,
         transfers: Mapping[str, TransferOptions] | None = None,
+        speculations: int = 0,
     ) -> None:
-        self._transfers = dict(transfers or {})
+        self._transfers, self._speculations = dict(transfers or {}), speculations
         self._agent, self._project, self._model, self._rephraser = agent, project, model, rephraser
         self._store, self._clock, self._choice = store, clock, choice
         self._prompts = PromptBuilder(agent, project)
@@ -97,6 +98,7 @@ class Assembly:
             channel=channel,
             voice=channel not in READ_CHANNELS,
             transfers=self._transfers,
+            speculations=self._speculations,
         )
         return core
 

@@ -32,10 +32,12 @@ from voice_agent.dialogue.reply import (
     UserInput,
 )
 from voice_agent.dialogue.sessions import Sessions
+from voice_agent.dialogue.speculation import Speculation, is_pure
 from voice_agent.dialogue.state import DialogueState
 from voice_agent.dialogue.turn import ReplyWriter, Turn, unheard_turn
 from voice_agent.dialogue.turn_queue import TurnQueue
 from voice_agent.store.protocol import ConversationStore
+from voice_agent.telemetry.metrics import SPECULATIONS
 
 log = logging.getLogger(__name__)
 
@@ -128,10 +130,37 @@ class LiveConversation:
             try:
                 return await self._run(user, turn_id, ReplyWriter(sink, cancel), cancel)
             finally:
+                self._core.models.discard()
                 self._core.events.turn_id = ""
                 self._journal.hand_over()
         finally:
             self._queue.leave()
+
+    @property
+    def speculations_per_utterance(self) -> int:
+        """How often the model may begin early; see `Speculating`."""
+        return self._core.speculations
+
+    async def speculate(self, user: UserInput, *, can_transfer: bool, cancel: CancelToken) -> None:
+        """Make the model call that a turn with ``user`` would begin with; see `Speculating`.
+
+        Hooks run once for each real request, in the turn. Where one watches incoming words or requests, what the turn
+        will ask is not known beforehand, and nothing is begun.
+        """
+        core = self._core
+        watched = core.hooks.watches(Point.INCOMING_MESSAGE) or core.hooks.watches(Point.MODEL_REQUEST)
+        expired = not core.state.session.id or self._sessions.expired(self._clock())
+        if self._lock.locked() or watched or expired or not is_pure(core.state):
+            SPECULATIONS.labels(outcome="blocked").inc()
+            return
+        turn = unheard_turn(user, core.state.turn + 1, can_transfer=can_transfer)
+        turn.answer_due = True
+        speculation = core.models.speculation = Speculation(self._loop.model, self._loop.preview(turn).request)
+        await speculation.run(cancel)
+        if cancel.is_cancelled and not speculation.adopted:
+            SPECULATIONS.labels(outcome="cancelled").inc()
+            if core.models.speculation is speculation:
+                core.models.speculation = None
 
     async def go_on_from(self, old: LiveConversation, cancel: CancelToken) -> None:
         """Go on where ``old`` stands, the same conversation with an earlier version of the project.

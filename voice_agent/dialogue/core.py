@@ -39,6 +39,7 @@ class Core:
         channel: Name of the channel the caller came in by; chooses response variants.
         voice: The caller hears the replies.
         transfers: Where callers can be put through to.
+        speculations: How often the model may begin before an utterance is certain.
     """
 
     project: Project
@@ -52,6 +53,7 @@ class Core:
     channel: str
     voice: bool
     transfers: Mapping[str, TransferOptions] = field(default_factory=dict)
+    speculations: int = 0
 
     def wording(
         self, name: str, skill: str | None = None, values: Mapping[str, Any] | None = None, nth: int = 0

@@ -43,7 +43,7 @@ class RuntimeLoop:
         now: Callable[[], str],
         choice: WorkflowChoice,
     ) -> None:
-        self._core, self._choice = core, choice
+        self._core, self._choice, self.model = core, choice, model
         self.router = Router(core)
         self._steps = StepRunner(core, self.router)
         self._thinker = Thinker(core, model, prompts, CallRunner(core, self.router, self._steps), now)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 
@@ -13,9 +13,19 @@ from voice_agent.dialogue.hook_runner import HookFailed, HookRunner
 from voice_agent.dialogue.hooks import ModelRequestPayload, ModelResponsePayload, Point
 from voice_agent.dialogue.prompt_sections import Section
 from voice_agent.dialogue.responses import Wording
+from voice_agent.dialogue.speculation import Speculation
 from voice_agent.dialogue.turn import Turn
 from voice_agent.llm.assemble import ToolCallAssembler
-from voice_agent.llm.protocol import LanguageModel, ModelError, ModelRequest, TextDelta, ToolCall, ToolCallDelta
+from voice_agent.llm.protocol import (
+    LanguageModel,
+    ModelError,
+    ModelEvent,
+    ModelRequest,
+    TextDelta,
+    ToolCall,
+    ToolCallDelta,
+)
+from voice_agent.telemetry.metrics import SPECULATIONS
 
 log = logging.getLogger(__name__)
 
@@ -66,6 +76,7 @@ class ModelCaller:
     def __init__(self, hooks: HookRunner) -> None:
         self._hooks = hooks
         self._listeners: list[CallListener] = []
+        self.speculation: Speculation | None = None
 
     def on_call(self, listener: CallListener) -> Callable[[], None]:
         """Call back with each model call once it has ended. Returns an unsubscriber."""
@@ -102,13 +113,31 @@ class ModelCaller:
         try:
             whole = purpose != TURN or self._hooks.modifies(Point.MODEL_RESPONSE)
             whole = whole or self._hooks.modifies(Point.OUTGOING_MESSAGE)
-            reply = await _stream(model, request, turn, speak=not whole, limit_s=limit_s)
+            stream = self._begun(request) or model.stream(request)
+            reply = await _stream(stream, turn, speak=not whole, limit_s=limit_s)
             reply = replace(await self._after(reply, turn, purpose), withheld=withheld)
         finally:
             self._tell(ModelCallRecord(turn.id, purpose, model.name, request, sections, reply))
         if purpose == TURN and whole and reply.text.strip():
             turn.reply.deliver(Wording("", reply.text.strip()))
         return reply
+
+    def _begun(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None] | None:
+        """Return the stream of this very request, if it was begun early. Any other is of no use any more."""
+        speculation = self.speculation
+        if speculation is None or not speculation.usable or speculation.request != request:
+            self.discard()
+            return None
+        self.speculation = None
+        SPECULATIONS.labels(outcome="used").inc()
+        return speculation.events()
+
+    def discard(self) -> None:
+        """Nobody wants what was begun early any more."""
+        speculation, self.speculation = self.speculation, None
+        if speculation is not None:
+            speculation.drop()
+            SPECULATIONS.labels(outcome="discarded").inc()
 
     async def _before(self, request: ModelRequest, turn: Turn, purpose: str) -> tuple[ModelRequest, frozenset[str]]:
         if not self._hooks.watches(Point.MODEL_REQUEST):
@@ -143,7 +172,7 @@ class ModelCaller:
 
 
 async def _stream(
-    model: LanguageModel, request: ModelRequest, turn: Turn, *, speak: bool, limit_s: float | None
+    source: AsyncGenerator[ModelEvent, None], turn: Turn, *, speak: bool, limit_s: float | None
 ) -> ModelReply:
     loop = asyncio.get_running_loop()
 
@@ -151,7 +180,7 @@ async def _stream(
         text: list[str] = []
         size = 0
         assembler = ToolCallAssembler()
-        async with aclosing(model.stream(request)) as stream:
+        async with aclosing(source) as stream:
             async for event in stream:
                 turn.marks.setdefault("first_token", loop.time())
                 if isinstance(event, TextDelta):

@@ -162,6 +162,24 @@ class ExpectedAnswer:
     choices: tuple[str, ...] = ()
 
 
+@runtime_checkable
+class Speculating(Protocol):
+    """A conversation whose model may begin on words that are not certain yet."""
+
+    @property
+    def speculations_per_utterance(self) -> int:
+        """How often it may, for one utterance; 0 where nothing is gained by it."""
+        ...
+
+    async def speculate(self, user: UserInput, *, can_transfer: bool, cancel: CancelToken) -> None:
+        """Make the first model call of a turn with ``user``, if that is certain to be the first thing such a turn does.
+
+        Read-only: no tool runs, nothing is recorded, written or said. Returns when the model has answered, or
+        ``cancel`` came. The turn takes it over if its first request is the same.
+        """
+        ...
+
+
 class Conversation(Protocol):
     """The dialogue as a call sees it. One turn at a time; a call never runs two in parallel."""
 

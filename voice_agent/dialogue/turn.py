@@ -243,14 +243,22 @@ class Turn:
 
 
 class _Nowhere:
+    """An `EndingSink` of a reply that nobody is to hear."""
+
+    def __init__(self, can_transfer: bool) -> None:
+        self.can_transfer = can_transfer
+
     def emit(self, item: object) -> None:
-        """Take a reply that nobody is to hear."""
+        pass
+
+    async def transfer(self, target: TransferTarget) -> TransferResult:
+        return NOT_SUPPORTED
 
 
-def unheard_turn(user: UserInput, number: int) -> Turn:
+def unheard_turn(user: UserInput, number: int, *, can_transfer: bool = False) -> Turn:
     """Return a turn that says nothing to anybody, to look at what one would be given."""
     cancel = CancelToken()
-    return Turn("preview", number, user, ReplyWriter(_Nowhere(), cancel), cancel)
+    return Turn("preview", number, user, ReplyWriter(_Nowhere(can_transfer), cancel), cancel)
 
 
 def cut(text: str, limit: int = MAX_RESULT_CHARS) -> str:

@@ -168,6 +168,15 @@ class VersionedConversation:
             self._agent, self._conversation = newest, following
         return await self._conversation.turn(user, turn_id=turn_id, sink=sink, cancel=cancel)
 
+    @property
+    def speculations_per_utterance(self) -> int:
+        """See `voice_agent.dialogue.reply.Speculating`. None while the next turn is another version's."""
+        return self._conversation.speculations_per_utterance if self._versions.current is self._agent else 0
+
+    async def speculate(self, user: UserInput, *, can_transfer: bool, cancel: CancelToken) -> None:
+        """See `voice_agent.dialogue.reply.Speculating`."""
+        await self._conversation.speculate(user, can_transfer=can_transfer, cancel=cancel)
+
     def commit_reply(self, turn_id: str, reply: HeardReply) -> None:
         self._conversation.commit_reply(turn_id, reply)
 

@@ -31,6 +31,9 @@ FIRST_AUDIO = Histogram(
 )
 FILLERS = Counter("voice_agent_fillers_total", "Turns so slow that a filler was said")
 TRANSFERS = Counter("voice_agent_transfers_total", "Transfers to somebody else, by what came of them", ["result"])
+SPECULATIONS = Counter(
+    "voice_agent_speculations_total", "Model calls begun before the caller had certainly finished", ["outcome"]
+)
 BARGE_INS = Counter("voice_agent_barge_ins_total", "Barge-ins by outcome", ["outcome"])
 ILLEGAL_TRANSITIONS = Counter(
     "voice_agent_illegal_transitions_total",
