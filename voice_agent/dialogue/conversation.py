@@ -150,7 +150,7 @@ class LiveConversation:
         core = self._core
         watched = core.hooks.watches(Point.INCOMING_MESSAGE) or core.hooks.watches(Point.MODEL_REQUEST)
         expired = not core.state.session.id or self._sessions.expired(self._clock())
-        if self._lock.locked() or watched or expired or not is_pure(core.state):
+        if self._queue.is_busy or watched or expired or not is_pure(core.state):
             SPECULATIONS.labels(outcome="blocked").inc()
             return
         turn = unheard_turn(user, core.state.turn + 1, can_transfer=can_transfer)

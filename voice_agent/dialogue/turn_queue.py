@@ -13,6 +13,11 @@ class TurnQueue:
     def __init__(self) -> None:
         self._lock = asyncio.Lock()
 
+    @property
+    def is_busy(self) -> bool:
+        """Whether a turn is in."""
+        return self._lock.locked()
+
     async def enter(self, cancel: CancelToken | None = None) -> None:
         """Wait until the turn before this one has ended.
 
