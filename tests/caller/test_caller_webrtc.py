@@ -12,7 +12,7 @@ from voice_agent.audio.frames import FRAME_BYTES
 from voice_agent.call.wire import TranscriptMessage
 from voice_agent.caller.conversation import Ending, Patience
 from voice_agent.caller.session import Session
-from voice_agent.caller.webrtc import WebRtcWire, offer_address
+from voice_agent.caller.webrtc import WebRtcWire, offer_address, without_traces
 from voice_agent.caller.wire import ConnectionFailed, Destination
 from voice_agent.channels.desk import CallRefused
 from voice_agent.config import Channels, WebRtcOptions
@@ -70,6 +70,12 @@ async def test_nobody_at_the_address_is_told_with_its_remedy() -> None:
 )
 def test_offers_go_beside_the_websocket(given: str, address: str) -> None:
     assert offer_address(given) == address
+
+
+def test_what_a_codec_makes_of_silence_is_silence_again() -> None:
+    faint = b"\x01\x00\xfe\xff" * 160
+    assert without_traces(faint) == bytes(640)
+    assert without_traces(faint + b"\x00\x10") == faint + b"\x00\x10"
 
 
 def test_what_is_no_address_is_told() -> None:

@@ -32,7 +32,7 @@ CONNECT_TIMEOUT_S = 20.0
 HANG_UP_TIMEOUT_S = 2.0
 MAX_QUEUED_FRAMES = 50
 FAINT = 40
-"""Samples fainter than this are what a codec makes of silence."""
+"""Samples fainter than this are what a codec and a resampler make of silence."""
 _WEBRTC_RATE = 48_000
 _LOOPBACK = {"127.0.0.1", "::1", "localhost"}
 _START_REMEDY = "Start the service with `voice-agent run`, or name another address with --url."
@@ -134,10 +134,8 @@ class WebRtcWire:
                 if not isinstance(frame, AudioFrame):
                     continue
                 mono = np.ascontiguousarray(frame.to_ndarray().reshape(-1, len(frame.layout.channels))[:, 0])
-                if np.abs(mono).max() < FAINT:
-                    mono = np.zeros_like(mono)
                 if pcm := self._resampler.push(mono.tobytes()):
-                    self._items.put_nowait(AgentAudio(pcm))
+                    self._items.put_nowait(AgentAudio(without_traces(pcm)))
 
     def _has_changed(self) -> None:
         state = "closed" if self._connection is None else self._connection.connectionState
@@ -176,6 +174,12 @@ class _Microphone(MediaStreamTrack):
         frame.pts = self._given * self._samples
         self._given += 1
         return frame
+
+
+def without_traces(pcm: bytes) -> bytes:
+    """Return digital silence in place of what a codec and a resampler make of it; anything louder as it is."""
+    samples = np.frombuffer(pcm, "<i2")
+    return pcm if samples.max() >= FAINT or samples.min() <= -FAINT else bytes(len(pcm))
 
 
 def offer_address(url: str) -> str:

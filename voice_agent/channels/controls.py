@@ -36,17 +36,16 @@ class Controls:
         """Whether the client is to be hung up on for the number of its messages."""
         return self.refused > FLOOD
 
-    def act(self, text: str, call: CallInputs, now: float) -> str | None:
-        """Act on one text message. Returns why the connection ends, where it does: a reason as of `Wire.run`."""
-        if not self._messages.take(1, now):
-            self.refused += 1
-            self.complain("too_many_messages", "Too many messages; some were ignored.", now)
-            return "disconnected" if self.floods else None
-        try:
-            message = messages.decode(text)
-        except messages.BadMessage as error:
-            self.complain(error.code, error.message, now)
-            return None
+    def admit(self, now: float) -> bool:
+        """Whether one more message that is no audio is acted on. If not, it is counted and complained about."""
+        if self._messages.take(1, now):
+            return True
+        self.refused += 1
+        self.complain("too_many_messages", "Too many messages; some were ignored.", now)
+        return False
+
+    def act(self, message: messages.ClientMessage, call: CallInputs) -> str | None:
+        """Act on a message. Returns why the connection ends, where it does: a reason as of `Wire.run`."""
         match message:
             case messages.TypedText(words):
                 call.type_text(words)
@@ -60,6 +59,17 @@ class Controls:
             case messages.CallerHangUp():
                 return "hang_up"
         return None
+
+    def read(self, text: str, call: CallInputs, now: float) -> str | None:
+        """Read a message of our own wires and act on it, within the limits. Returns as `act`."""
+        if not self.admit(now):
+            return "disconnected" if self.floods else None
+        try:
+            message = messages.decode(text)
+        except messages.BadMessage as error:
+            self.complain(error.code, error.message, now)
+            return None
+        return self.act(message, call)
 
     def complain(self, code: str, text: str, now: float) -> None:
         """Tell the client of an error, unless it was told of many."""

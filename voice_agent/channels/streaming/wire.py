@@ -21,8 +21,8 @@ from typing import Any
 from voice_agent.audio.frames import FRAME_MS, SAMPLE_BYTES, SAMPLE_RATE, Reframer
 from voice_agent.audio.resample import Resampler
 from voice_agent.call.wire import CallInputs, ErrorMessage, MarkMessage, WireMessage, WireTraits
+from voice_agent.channels.controls import Controls
 from voice_agent.channels.intake import Intake
-from voice_agent.channels.limits import TokenBucket
 from voice_agent.channels.messages import BadMessage, CallerHangUp, Key, Mute, Played, TypedText
 from voice_agent.channels.outbox import Outbox
 from voice_agent.channels.streaming.serializer import Inbound, MarkReached, Media, Message, Serializer
@@ -34,12 +34,6 @@ STUCK_S = 10.0
 """A client that takes nothing for this long while its outbox overflows is gone."""
 CLOSE_S = 2.0
 """Limit on saying goodbye to a socket."""
-ERRORS = (5.0, 0.5)
-"""Error messages a client can provoke: at once, and per second after that."""
-MESSAGES = (100.0, 60.0)
-"""Messages without audio that a client may send: at once, and per second after that."""
-FLOOD = 500
-"""Messages beyond that limit after which the client is hung up on."""
 READS = (200, 400.0)
 """Messages of any kind read at once, and per second after that; the sender then waits. Audio needs 50 to 100."""
 NORMAL_CLOSURE, POLICY_VIOLATION = 1000, 1008
@@ -63,11 +57,8 @@ class StreamWire:
         self._outgoing = Resampler(SAMPLE_RATE, rate)
         exact = serializer.frame_ms
         self._frames = None if exact is None else Reframer(rate * exact // 1000 * SAMPLE_BYTES)
-        self._errors = TokenBucket(*ERRORS, now)
-        self._controls = TokenBucket(*MESSAGES, now)
-        self._refused_messages = 0
+        self._controls = Controls(lambda code, text: self.send(ErrorMessage(code, text)), now)
         self._dropped_s = 0.0
-        self._reports_position = serializer.traits.echoes_marks
         self._outbox = Outbox()
         for message in serializer.opening():
             self._outbox.add(message)
@@ -82,7 +73,8 @@ class StreamWire:
     @property
     def traits(self) -> WireTraits:
         """Positions are reported by marks that come back, or once a client has begun to: it need not."""
-        return replace(self._serializer.traits, reports_position=self._reports_position)
+        traits = self._serializer.traits
+        return replace(traits, reports_position=traits.echoes_marks or self._controls.reports_position)
 
     # The two directions
 
@@ -106,7 +98,7 @@ class StreamWire:
         A client that floods gets no closing handshake: the server would go on reading until it answers.
         """
         self._end("closed")
-        if self._close_sent or self._refused_messages > FLOOD:
+        if self._close_sent or self._controls.floods:
             return
         self._close_sent = True
         try:
@@ -138,7 +130,7 @@ class StreamWire:
             items = self._serializer.read(message)
         except BadMessage as error:
             if self._may_control():
-                self._complain(error.code, error.message)
+                self._controls.complain(error.code, error.message, self._loop.time())
             return
         if not items:
             self._may_control()
@@ -157,35 +149,26 @@ class StreamWire:
             return
         AUDIO_DROPPED.labels(channel=self._channel).inc(dropped_s)
         if not self._dropped_s:
-            self._complain("audio_too_fast", "Audio must come in real time; some of it was dropped.")
+            text = "Audio must come in real time; some of it was dropped."
+            self._controls.complain("audio_too_fast", text, self._loop.time())
         self._dropped_s += dropped_s
         await asyncio.sleep(_FRAME_S)
 
     def _may_control(self) -> bool:
         """Whether one more message that is no audio is acted on."""
-        if self._controls.take(1, self._loop.time()):
+        if self._controls.admit(self._loop.time()):
             return True
-        self._refused_messages += 1
-        self._complain("too_many_messages", "Too many messages; some were ignored.")
-        if self._refused_messages > FLOOD:
+        if self._controls.floods:
             self._end("disconnected")
         return False
 
     def _control(self, item: Inbound, call: CallInputs) -> None:
         match item:
-            case TypedText(words):
-                call.type_text(words)
-            case Key(digit):
-                call.press_key(digit)
-            case Played(ms):
-                self._reports_position = True
-                call.played(ms)
-            case Mute(muted):
-                call.mute(muted)
             case MarkReached(name):
                 call.mark_reached(name)
-            case CallerHangUp():
-                self._end("hang_up")
+            case TypedText() | Key() | Played() | Mute() | CallerHangUp():
+                if reason := self._controls.act(item, call):
+                    self._end(reason)
 
     async def _catch_up(self, call: CallInputs) -> None:
         """Hand over audio that came faster than real time, when its time has come."""
@@ -291,10 +274,6 @@ class StreamWire:
         elif now - self._blocked_since > STUCK_S:
             log.warning("the client took no audio for %.0f s; it counts as gone", STUCK_S)
             self._end("disconnected")
-
-    def _complain(self, code: str, text: str) -> None:
-        if self._errors.take(1, self._loop.time()):
-            self.send(ErrorMessage(code, text))
 
     def _wake(self) -> None:
         if self._writer_sleeps is not None and not self._writer_sleeps.done():

@@ -245,7 +245,7 @@ class WebRtcWire:
     def _has_message(self, text: str) -> None:
         if self._call is None or self._over.done():
             return
-        if reason := self._controls.act(text, self._call, self._loop.time()):
+        if reason := self._controls.read(text, self._call, self._loop.time()):
             self._end(reason)
 
     def _has_packet(self, sequence: int, timestamp: int, payload: bytes) -> None:
