@@ -13,11 +13,13 @@ from voice_agent.call.floor import Event, State
 from voice_agent.call.floor_keeper import UNDECIDED, FloorKeeper
 from voice_agent.call.intake import Intake
 from voice_agent.call.listener import Lost
+from voice_agent.call.own_voice import OwnVoice
 from voice_agent.call.speculator import Speculator
 from voice_agent.call.timeline import Times
 from voice_agent.call.turn import Entry
 from voice_agent.call.turns import TurnRunner
 from voice_agent.call.utterance import Utterance
+from voice_agent.call.vocabulary import Vocabulary
 from voice_agent.call.wire import TranscriptMessage, Wire
 from voice_agent.config import TurnTaking
 
@@ -38,10 +40,13 @@ class Arbiter:
         options: TurnTaking,
         times: Times,
         speculator: Speculator,
+        own_voice: OwnVoice,
+        vocabulary: Vocabulary,
     ) -> None:
         self._speculator = speculator
         self._floor, self._intake, self._runner = floor, intake, runner
         self._wire, self._options, self._times = wire, options, times
+        self._own_voice, self._vocabulary = own_voice, vocabulary
         self._ears: Ears
 
     def attach(self, ears: Ears) -> None:
@@ -92,6 +97,10 @@ class Arbiter:
             self.caller_lost(utterance, Lost.NO_WORDS)
 
     def caller_words(self, utterance: Utterance, text: str) -> None:
+        if self._own_voice.said(text, utterance.onset):
+            self._ears.drop(utterance)
+            self._own_words(utterance)
+            return
         self._wire.send(TranscriptMessage("user", text, final=False))
         if utterance.text == text:
             self._speculator.stable(utterance, text)
@@ -110,6 +119,9 @@ class Arbiter:
                 self._let_go_on(text, utterance)
 
     def caller_finished(self, utterance: Utterance, text: str) -> None:
+        if self._own_voice.said(text, utterance.onset):
+            self._own_words(utterance)
+            return
         self._wire.send(TranscriptMessage("user", text, final=True))
         turn = self._runner.current
         if turn is None or turn.token.is_cancelled or not utterance.over_agent:
@@ -153,6 +165,14 @@ class Arbiter:
 
     # Decisions
 
+    def _own_words(self, utterance: Utterance) -> None:
+        """The agent has heard itself: it goes on, and nothing is answered."""
+        if self._floor.state in UNDECIDED:
+            self._floor.decided("own_words")
+        self._floor.on(Event.CALLER_DONE)
+        if utterance.before:
+            self._intake.admit(utterance, "")
+
     def _voice_over_agent(self, utterance: Utterance) -> None:
         if not self._floor.is_interruptible():
             return
@@ -184,7 +204,7 @@ class Arbiter:
         return utterance.barge_in.on_words(text, utterance.heard_ms, certainty=utterance.certainty)
 
     def _weigh(self, text: str) -> Words:
-        verdict = weigh(text, self._options.min_words)
+        verdict = weigh(text, self._options.min_words, self._vocabulary)
         turn = self._runner.current
         # "Yes" is what the agent wants to hear when it asks whether anybody is there.
         checked_in = turn is not None and turn.checks_in
