@@ -26,8 +26,9 @@ from voice_agent.audio.frames import FRAME_MS, FRAME_SAMPLES, SAMPLE_RATE
 
 MAX_DELAY_S = 0.64
 """Longest way from release to hearing that is looked for: a far end's buffer, its sound card, the room, and back."""
-COUPLED = 0.55
-"""Correlation that shows an echo. Echoes of -10 to -30 dB reach 0.6 within 1.5 s and 0.8 later; other speech 0.43."""
+COUPLED = 0.66
+"""Correlation that shows an echo. Echoes of -10 to -30 dB reach it in 0.2 to 3 s of speech, and 0.8 later; half a minute
+of somebody else's speech without a pause reached 0.63."""
 STEADY_FRAMES = 8
 """For so many frames (160 ms) the same delay must be found."""
 LIKELY = 0.25
@@ -214,7 +215,7 @@ class EchoGuard:
     def _watch(self, power: Bands, echo: Bands) -> None:
         """An echo that does not come where it must is gone: the caller has put on headphones."""
         if echo.sum() > 10 * self._noise.sum():
-            self._gone = self._gone + 1 if power.sum() * 10 < echo.sum() else 0
+            self._gone = self._gone + 1 if power.sum() * 10 < echo.sum() else max(0, self._gone - 2)
             if self._gone >= GONE_FRAMES:
                 self._gain, self.delay_frames, self._gone = None, None, 0
 
@@ -223,6 +224,6 @@ def _power(frame: bytes) -> Bands:
     samples: NDArray[Any] = np.frombuffer(frame, np.int16)
     if len(samples) != FRAME_SAMPLES:
         samples = np.resize(samples, FRAME_SAMPLES) if len(samples) else np.zeros(FRAME_SAMPLES)
-    spectrum = np.fft.rfft(samples * _WINDOW)
+    spectrum = np.fft.rfft((samples - samples.mean()) * _WINDOW)
     power: Bands = np.add.reduceat(spectrum.real**2 + spectrum.imag**2, _EDGES[:-1])
     return power

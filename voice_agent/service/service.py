@@ -252,7 +252,7 @@ def build_service(
     language = config.agent.agent.language
     if vocabulary_for(language) is None:
         log.warning(
-            "no backchannels and stop words are known for the language %r: English ones are used, beside `backchannels` "
+            "no backchannels and stop words are known for the language %r: English ones are used beside `backchannels` "
             "and `stop_words` of integrations.yml; known languages are %s",
             language,
             ", ".join(languages()),
