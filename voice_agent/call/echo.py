@@ -27,8 +27,8 @@ from voice_agent.audio.frames import FRAME_MS, FRAME_SAMPLES, SAMPLE_RATE
 MAX_DELAY_S = 0.64
 """Longest way from release to hearing that is looked for: a far end's buffer, its sound card, the room, and back."""
 COUPLED = 0.66
-"""Correlation that shows an echo. Echoes of -10 to -30 dB reach it in 0.2 to 3 s of speech, and 0.8 later; half a minute
-of somebody else's speech without a pause reached 0.63."""
+"""Correlation that shows an echo. Those of -10 to -30 dB reach it in 0.2 to 3 s of speech, and 0.8 later; half a
+minute of somebody else's speech without a pause reached 0.63."""
 STEADY_FRAMES = 8
 """For so many frames (160 ms) the same delay must be found."""
 LIKELY = 0.25
