@@ -1,7 +1,7 @@
 """The agent heard its own echo and interrupted itself, long narrations above all; one loud frame was enough.
 
 Here: an echo of -10 to -30 dB stops nothing and is never answered, a caller 10 dB louder than it is heard at once.
-The real voice, detector and recogniser, in virtual time. Field reports 75 and 96.
+The real voice, detector and recogniser, in virtual time.
 """
 
 from __future__ import annotations
