@@ -110,7 +110,9 @@ class Call:
         )
         self._intake = Intake(self._floor, self._runner, wire, options, self._times)
         self._speculator = Speculator(conversation, self._runner, can_transfer=self._runner.can_transfer)
-        arbiter = Arbiter(self._floor, self._intake, self._runner, wire, options, self._times, self._speculator, own_voice, vocabulary)
+        arbiter = Arbiter(
+            self._floor, self._intake, self._runner, wire, options, self._times, self._speculator, own_voice, vocabulary
+        )
         self._ears = Ears(
             detector,
             recognizer,
