@@ -8,7 +8,9 @@ Measures, in CPU time of this process:
 * a deterministic turn: a block that branches, runs a tool, sets memory, says a response and waits;
 * loading a project of 200 skills, each with memory, responses, tools and a block;
 * taking over a stored conversation of 2,000 records, and the prompt of its next turn;
-* what the loop adds to a turn with one model call, over the same stream consumed bare.
+* what the loop adds to a turn with one model call, over the same stream consumed bare;
+* one iteration of the workflow react in the tagged format: prompt, parser, gates, a tool, its record;
+* calling one hook of a plugin, beside what the hook itself does.
 
 Ends with status 1 when a figure is over its limit.
 """
@@ -18,16 +20,19 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import re
 import statistics
 import sys
 import tempfile
 import textwrap
 import time
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Coroutine
 from contextlib import aclosing
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
+import uvloop
 from rich.console import Console
 from rich.table import Table
 
@@ -37,8 +42,13 @@ from voice_agent.config_files import load_config
 from voice_agent.dialogue.agent import Agent
 from voice_agent.dialogue.cancellation import CancelToken
 from voice_agent.dialogue.conversation import LiveConversation
+from voice_agent.dialogue.hook_runner import HookRunner, HookSet
+from voice_agent.dialogue.hooks import HookContext
+from voice_agent.dialogue.memory import Memory, MemoryHandle, Schema, Writer
+from voice_agent.dialogue.plugin_points import PluginPoint, TextPayload, hook, plugin_hook
 from voice_agent.dialogue.reply import HeardReply, ReplyItem, UserInput
 from voice_agent.llm.protocol import Finished, ModelEvent, ModelRequest, TextDelta, ToolCallDelta
+from voice_agent.llm.tool_binding import ToolBinding
 from voice_agent.store import MemoryStore
 
 SENTENCE = "Your balance is forty two dollars and it is due on Friday. Anything else?"
@@ -221,6 +231,87 @@ async def loop_overhead(root: Path, rounds: int) -> Figure:
     return figure("what the loop adds to a model turn (20 skills)", samples, 2.0)
 
 
+class TaggedModel:
+    """Uses a tool a few times and then answers, in the tagged format."""
+
+    name = "tagged"
+
+    def __init__(self) -> None:
+        self.calls = 0
+
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
+        self.calls += 1
+        number = self.calls % (ITERATIONS + 1)
+        if self.calls == 1:
+            text = "<action>start_skill</action><input>skill_0</input>"
+        elif number:
+            text = f'I need to see. <action>look</action><input>{{"what": "thing {number}"}}</input>'
+        else:
+            text = f"<answer>{SENTENCE}</answer>"
+        for piece in re.findall(r".{1,4}", text):
+            yield TextDelta(piece)
+        yield Finished("stop")
+
+    async def warm_up(self) -> None: ...
+
+    async def aclose(self) -> None: ...
+
+
+ITERATIONS = 5
+LOOK = """
+from voice_agent.dialogue import tool, ToolResult
+
+@tool(description="Look something up")
+async def look(what: str) -> ToolResult:
+    return ToolResult(llm_response={"found": what})
+"""
+
+
+async def react_iteration(root: Path, rounds: int) -> Figure:
+    write_project(root, 20)
+    (root / "agent.yml").write_text(
+        "agent: {id: bench, persona: You are calm.}\nworkflow: react\nreact: {max_iterations: 6}\n"
+    )
+    (root / "skills/skill_0/skill.md").write_text("---\nname: One\ndescription: The thing.\n---\nLook it up.\n")
+    (root / "skills/skill_0/tools.py").write_text(LOOK)
+    model = TaggedModel()
+    agent = Agent.load(load_config(root, {}), ToolBinding(model, "tagged"))
+    conversation = agent.open("bench", channel="text")
+    await say(conversation, "begin", 0)
+    samples = []
+    for number in range(1, rounds + 1):
+        before, began = model.calls, time.process_time()
+        await say(conversation, "tell me", number)
+        samples.append((time.process_time() - began) / max(1, model.calls - before))
+    assert model.calls > rounds * ITERATIONS, "the tool was not used"
+    return figure("one iteration of react, tagged, with a tool (20 skills)", samples, 2.0)
+
+
+async def hook_dispatch(rounds: int, *, threaded: bool) -> Figure:
+    hooks = 20
+    source = "def agent_prompt_suffix(suffix, context): return None"
+    space: dict[str, Any] = {}
+    exec(source if threaded else f"async {source}", space)
+    one = plugin_hook(hook(space["agent_prompt_suffix"]), "bench")
+    assert one is not None
+    memory = Memory(Schema([]), lambda *_: None)
+    context = HookContext("c", "t", "text", False, MemoryHandle(memory, None, Writer.HOOK))
+    runner = HookRunner(HookSet([one] * hooks), lambda may_write: context)
+    token, payload, samples = CancelToken(), TextPayload("x"), []
+    for _ in range(rounds):
+        began = time.process_time()
+        await runner.check(PluginPoint.PROMPT_SUFFIX, payload, token)
+        samples.append((time.process_time() - began) / hooks)
+    name = "one hook of a plugin, in a thread" if threaded else "one hook of a plugin, async"
+    return figure(name, samples, 1.0 if threaded else 0.02)
+
+
+def on_uvloop(work: Coroutine[Any, Any, Figure]) -> Figure:
+    """Run ``work`` on the loop that the service runs on."""
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        return runner.run(work)
+
+
 def measure(rounds: int) -> list[Figure]:
     def within(work: Callable[[Path], Figure]) -> Figure:
         with tempfile.TemporaryDirectory() as folder:
@@ -231,6 +322,9 @@ def measure(rounds: int) -> list[Figure]:
         within(load_200_skills),
         within(lambda root: asyncio.run(replay(root, 5))),
         within(lambda root: asyncio.run(loop_overhead(root, rounds))),
+        within(lambda root: asyncio.run(react_iteration(root, max(10, rounds // 4)))),
+        on_uvloop(hook_dispatch(rounds, threaded=False)),
+        on_uvloop(hook_dispatch(rounds, threaded=True)),
     ]
 
 
@@ -241,7 +335,7 @@ def show(figures: list[Figure]) -> None:
     for one in figures:
         worst = "" if one.worst_ms is None else f"{one.worst_ms:.2f} ms"
         verdict = "[green]kept[/]" if one.is_kept else "[red]over[/]"
-        table.add_row(one.name, f"{one.milliseconds:.2f} ms", worst, f"{one.limit_ms:g} ms", verdict)
+        table.add_row(one.name, f"{one.milliseconds:.3g} ms", worst, f"{one.limit_ms:g} ms", verdict)
     Console().print(table)
 
 

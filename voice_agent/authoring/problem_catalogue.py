@@ -192,6 +192,14 @@ _CODE = _entries(
     ("hook.definition", "A hook is not declared as one must be.", "Make it an `async def` with the right parameters."),
     ("^hook.waits", "A hook must see whole messages, so replies are not spoken while the model still writes.",
      "Leave out the hook if the first word must come sooner."),
+    ("plugin.definition", "A hook or tool of a plugin is not declared as one must be.", "The message says how."),
+    ("plugin.import", "A file of a plugin cannot be imported.", "Mend what it raises, or install what it needs."),
+    ("plugin.syntax", "A file of a plugin is not valid Python.", "Mend the line."),
+    ("plugin.entry_point", "An installed plugin names no module.", "Name the module with its hooks and tools."),
+    ("plugin.workflow", "A plugin's workflows cannot be used.", "Return classes derived from AgenticWorkflowConfig."),
+    ("~plugin.unknown_hook", "A hook of a plugin is called like no point.", "Use the name that is suggested."),
+    ("~plugin.tool", "Two plugins, or a plugin and the project, have a tool of one name.", "Rename one."),
+    ("~plugin.hidden", "A plugin of the project hides an installed one.", "Rename one."),
     ("hook.unknown_point", "A hook's name is no point of the engine.", "Use the name that is suggested."),
 )  # fmt: skip
 

@@ -14,11 +14,13 @@ from voice_agent.call.floor import Event, State
 from voice_agent.call.floor_keeper import UNDECIDED, FloorKeeper
 from voice_agent.call.intake import Intake
 from voice_agent.call.listener import Lost
+from voice_agent.call.own_voice import OwnVoice
 from voice_agent.call.speculator import Speculator
 from voice_agent.call.timeline import Times
 from voice_agent.call.turn import Entry
 from voice_agent.call.turns import TurnRunner
 from voice_agent.call.utterance import Utterance
+from voice_agent.call.vocabulary import Vocabulary
 from voice_agent.call.wire import TranscriptMessage, Wire
 from voice_agent.config import TurnTaking
 
@@ -39,11 +41,14 @@ class Arbiter:
         options: TurnTaking,
         times: Times,
         speculator: Speculator,
+        own_voice: OwnVoice,
+        vocabulary: Vocabulary,
     ) -> None:
         self._speculator = speculator
         self._floor, self._intake, self._runner = floor, intake, runner
         self._wire, self._options, self._times = wire, options, times
-        self._backchannels = Backchannels(options.min_words)
+        self._backchannels = Backchannels(options.min_words, vocabulary)
+        self._own_voice, self._vocabulary = own_voice, vocabulary
         self._ears: Ears
 
     def attach(self, ears: Ears) -> None:
@@ -98,6 +103,10 @@ class Arbiter:
     def caller_words(self, utterance: Utterance, text: str) -> None:
         if utterance.discarded:
             return
+        if self._own_voice.said(text, utterance.onset):
+            self._ears.drop(utterance)
+            self._own_words(utterance)
+            return
         self._wire.send(TranscriptMessage("user", text, final=False))
         if utterance.text == text:
             self._speculator.stable(utterance, text)
@@ -119,6 +128,9 @@ class Arbiter:
         if utterance.discarded:
             self._floor.discard()
             self._floor.on(Event.CALLER_DONE)
+            return
+        if self._own_voice.said(text, utterance.onset):
+            self._own_words(utterance)
             return
         self._wire.send(TranscriptMessage("user", text, final=True))
         turn = self._runner.current
@@ -159,6 +171,14 @@ class Arbiter:
             self._runner.inbox.add(Entry(line=COULD_NOT_HEAR))
 
     # Decisions
+
+    def _own_words(self, utterance: Utterance) -> None:
+        """The agent has heard itself: it goes on, and nothing is answered."""
+        if self._floor.state in UNDECIDED:
+            self._floor.decided("own_words")
+        self._floor.on(Event.CALLER_DONE)
+        if utterance.before:
+            self._intake.admit(utterance, "")
 
     def _voice_over_agent(self, utterance: Utterance) -> None:
         if not self._floor.is_interruptible():

@@ -28,6 +28,7 @@ from voice_agent.call.intake import Intake
 from voice_agent.call.keys import KeyBuffer
 from voice_agent.call.mouth import Mouth
 from voice_agent.call.outcome import OUTCOMES, SUPERSEDED, TRANSFERRED, CallOutcome, closing
+from voice_agent.call.own_voice import OwnVoice
 from voice_agent.call.playout import Playout
 from voice_agent.call.recorder import Recorder
 from voice_agent.call.speculator import Speculator
@@ -36,6 +37,7 @@ from voice_agent.call.timeline import Times
 from voice_agent.call.transfer import HoldAudio, ringing_tone
 from voice_agent.call.turn import Entry
 from voice_agent.call.turns import TurnRunner
+from voice_agent.call.vocabulary import ENGLISH, Vocabulary
 from voice_agent.call.watchdog import Watchdog
 from voice_agent.call.wire import Wire
 from voice_agent.config import TurnTaking
@@ -62,6 +64,7 @@ class Call:
         options: TurnTaking,
         clock: MediaClock,
         recorder: Recorder | None = None,
+        vocabulary: Vocabulary = ENGLISH,
         strict: bool = False,
         hold_audio: HoldAudio = ringing_tone,
     ) -> None:
@@ -73,7 +76,16 @@ class Call:
         if recorder is not None:
             recorder.begin(self._times.began)
         self._keys = KeyBuffer()
-        playout = Playout(wire, clock, loop.time, lead_ms=options.lead_ms, fade_ms=options.fade_ms, recorder=recorder)
+        own_voice = OwnVoice(options, loop.time, vocabulary)
+        playout = Playout(
+            wire,
+            clock,
+            loop.time,
+            lead_ms=options.lead_ms,
+            fade_ms=options.fade_ms,
+            recorder=recorder,
+            own_voice=own_voice,
+        )
         self._runner = TurnRunner(
             call_id,
             conversation,
@@ -85,12 +97,24 @@ class Call:
             hold_audio=hold_audio,
         )
         self._status = Status(wire, self._runner, self._times)
-        self._floor = FloorKeeper(Floor(strict=strict), self._runner, conversation, options, self._times, self._status)
+        self._floor = FloorKeeper(
+            Floor(strict=strict), self._runner, conversation, options, self._times, self._status, vocabulary
+        )
         self._intake = Intake(self._floor, self._runner, wire, options, self._times)
         self._speculator = Speculator(conversation, self._runner, can_transfer=self._runner.can_transfer)
-        arbiter = Arbiter(self._floor, self._intake, self._runner, wire, options, self._times, self._speculator)
+        arbiter = Arbiter(
+            self._floor, self._intake, self._runner, wire, options, self._times, self._speculator, own_voice, vocabulary
+        )
         self._ears = Ears(
-            detector, recognizer, options, clock, loop.time, arbiter, expected=lambda: conversation.expected
+            detector,
+            recognizer,
+            options,
+            clock,
+            loop.time,
+            arbiter,
+            expected=lambda: conversation.expected,
+            own_voice=own_voice,
+            vocabulary=vocabulary,
         )
         self._mouth = Mouth(
             wire,

@@ -25,10 +25,11 @@ from voice_agent.call.clock import MediaClock
 from voice_agent.call.endpointing import Endpoint, Endpointing
 from voice_agent.call.hum import words_or_hum
 from voice_agent.call.listener import Listener, Lost
+from voice_agent.call.own_voice import OwnVoice
 from voice_agent.call.segmenter import Segmenter, Signal
 from voice_agent.call.transcriber import Recognition, Transcriber
 from voice_agent.call.utterance import Utterance
-from voice_agent.call.vocabulary import ENGLISH
+from voice_agent.call.vocabulary import ENGLISH, Vocabulary
 from voice_agent.config import TurnTaking
 from voice_agent.dialogue.reply import ExpectedAnswer
 from voice_agent.speech.protocols import Priority, Recognizer, Transcript, VoiceDetector
@@ -54,12 +55,17 @@ class Ears:
         now: Callable[[], float],
         listener: Listener,
         expected: Callable[[], ExpectedAnswer | None] = lambda: None,
+        *,
+        own_voice: OwnVoice | None = None,
+        vocabulary: Vocabulary = ENGLISH,
     ) -> None:
         """Args: ``expected``: tells what would answer the question that is open."""
         self._detector, self._options, self._clock, self._now = detector, options, clock, now
         self._listener, self._expected = listener, expected
+        self._own_voice, self._vocabulary = own_voice, vocabulary
+        self._unexplained = 0
         self._segmenter = Segmenter(options.pause_ms)
-        self._endpointing = Endpointing(options)
+        self._endpointing = Endpointing(options, vocabulary)
         self._transcriber = Transcriber(recognizer, options.stt_timeout_s, self._transcribed)
         self._pre_roll: deque[bytes] = deque(maxlen=max(2, options.pre_roll_ms // FRAME_MS))
         self._max_bytes = max(FRAME_BYTES, int(options.max_utterance_s * 1000 / FRAME_MS) * FRAME_BYTES)
@@ -117,8 +123,13 @@ class Ears:
     def _frame(self, frame: bytes) -> None:
         self._frames += 1
         voicing = self._detector.push(frame)
+        is_echo = self._own_voice is not None and self._own_voice.explains(frame)
+        # Frames that the agent's own voice explains are no part of a voice that begins after them.
+        earlier, self._unexplained = min(voicing.earlier_frames, self._unexplained), self._unexplained + 1
+        if is_echo:
+            self._unexplained = 0
         segmenter = self._segmenter
-        signal = segmenter.push(voicing.voiced, voicing.earlier_frames)
+        signal = segmenter.push(voicing.voiced and not is_echo, earlier)
         if not segmenter.open:
             self._pre_roll.append(frame)
             return
@@ -152,7 +163,7 @@ class Ears:
         voice_s = self._segmenter.voice_ms / 1000
         utterance = self._utterance = Utterance(
             self._now() - voice_s,
-            BargeIn(self._options),
+            BargeIn(self._options, self._vocabulary),
             self._endpointing.endpoint(None),
             over_agent=self._listener.speaks_over_agent(),
         )
@@ -212,7 +223,7 @@ class Ears:
             elif fresh and self._segmenter.paused:
                 self._transcriber.request(utterance, Priority.FINAL_TRANSCRIPT)
             return
-        text = _words(utterance, transcript)
+        text = self._words(utterance, transcript)
         utterance.certainty, utterance.heard_ms = transcript.average_log_probability, job.voice_ms
         if fresh and self._segmenter.paused:
             utterance.text, utterance.text_at = text, self._now()
@@ -226,7 +237,7 @@ class Ears:
 
     def _settle(self, utterance: Utterance, transcript: Transcript | None) -> None:
         utterance.text_at = self._now()
-        text = "" if transcript is None else _words(utterance, transcript)
+        text = "" if transcript is None else self._words(utterance, transcript)
         if text:
             self._listener.caller_finished(utterance, text)
         else:
@@ -237,7 +248,11 @@ class Ears:
         if not text:
             return Endpoint(self._options.false_interruption_ms, self._options.false_interruption_ms)
         expected = self._expected()
-        if utterance.over_agent and ENGLISH.is_only_stops(text) and wholeness(text, expected) is not Wholeness.WHOLE:
+        if (
+            utterance.over_agent
+            and self._vocabulary.is_only_stops(text)
+            and wholeness(text, expected, self._vocabulary) is not Wholeness.WHOLE
+        ):
             # "Wait. Stop. I want to …": the agent is silent already, and the wish is still to come.
             return self._endpointing.endpoint(None)
         return self._endpointing.endpoint(text, expected, stop_probability)
@@ -266,9 +281,8 @@ class Ears:
             if self._segmenter.open:
                 self._advance(SILENCE, self._segmenter.push(False))
 
-
-def _words(utterance: Utterance, transcript: Transcript) -> str:
-    if utterance.over_agent:
-        pcm = np.frombuffer(bytes(utterance.pcm), np.int16)
-        return words_or_hum(transcript, pcm, so_far=utterance.agreed)
-    return transcript.text.strip() if transcript.accepted else ""
+    def _words(self, utterance: Utterance, transcript: Transcript) -> str:
+        if utterance.over_agent:
+            pcm = np.frombuffer(bytes(utterance.pcm), np.int16)
+            return words_or_hum(transcript, pcm, so_far=utterance.agreed, vocabulary=self._vocabulary)
+        return transcript.text.strip() if transcript.accepted else ""

@@ -15,7 +15,7 @@ from voice_agent.call.timeline import Times
 from voice_agent.call.turn import Turn
 from voice_agent.call.turns import TurnRunner
 from voice_agent.call.utterance import Utterance
-from voice_agent.call.vocabulary import ENGLISH
+from voice_agent.call.vocabulary import ENGLISH, Vocabulary
 from voice_agent.config import TurnTaking
 from voice_agent.dialogue.cancellation import CancelReason
 from voice_agent.dialogue.reply import Conversation
@@ -38,9 +38,11 @@ class FloorKeeper:
         options: TurnTaking,
         times: Times,
         status: Status,
+        vocabulary: Vocabulary = ENGLISH,
     ) -> None:
         self._floor, self._runner, self._conversation = floor, runner, conversation
         self._options, self._times, self._status = options, times, status
+        self._vocabulary = vocabulary
         self._ears: Ears
         self._mouth: Mouth
         self._reason = CancelReason.BARGE_IN
@@ -107,7 +109,7 @@ class FloorKeeper:
         """Whether these words may stop what is audible."""
         if not self.is_interruptible():
             return False
-        return self._options.barge_in or (self._options.stop_words_always and ENGLISH.has_stop(text))
+        return self._options.barge_in or (self._options.stop_words_always and self._vocabulary.has_stop(text))
 
     def may_be_replaced_by(self, text: str) -> bool:
         """Whether these words may end a turn because nothing of its reply was heard yet."""

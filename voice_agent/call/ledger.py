@@ -55,6 +55,16 @@ class _Piece:
             end += 1
         return end
 
+    def between(self, first: int, last: int) -> str:
+        """Return the words that sound between two positions."""
+        first, last = max(0, first - self.first), min(self.length, last - self.first)
+        if first >= last:
+            return ""
+        if self.spans:
+            return " ".join(self.text[s.start : s.end] for s in self.spans if s.last > first and s.first < last)
+        start, end = (len(self.text) * at // self.length for at in (first, last))
+        return self.text[self.text.rfind(" ", 0, start + 1) + 1 : (self.text + " ").find(" ", end)]
+
     def word_start(self, position: int) -> int:
         """Return the sample at which the word that sounds at ``position`` begins, on a frame boundary."""
         into = position - self.first
@@ -200,6 +210,11 @@ class PlayoutLedger:
                 break
         self._released = self._content_base = at
         return at
+
+    def said_since(self, instant: float) -> str:
+        """Return the words that sounded after ``instant``, the one that is being released included."""
+        first = self._released - round((self._play_until - instant) * SAMPLE_RATE)
+        return " ".join(piece.between(first, self._released) for piece in self._pieces if piece.spoken)
 
     def drained(self, now: float) -> bool:
         """Whether the caller has heard all audio known so far, or must have by any clock."""

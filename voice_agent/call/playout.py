@@ -28,6 +28,7 @@ from voice_agent.call.wire import MarkMessage, Wire
 from voice_agent.speech.protocols import Speech
 
 if TYPE_CHECKING:
+    from voice_agent.call.own_voice import OwnVoice
     from voice_agent.call.recorder import Recorder
 
 MAX_FADE_MS = 80
@@ -54,8 +55,10 @@ class Playout:
         lead_ms: int,
         fade_ms: int,
         recorder: Recorder | None = None,
+        own_voice: OwnVoice | None = None,
     ) -> None:
         self._wire, self._clock, self._now, self._recorder = wire, clock, now, recorder
+        self._own_voice = own_voice
         self._lead_s = lead_ms / 1000
         self._fade_ms = min(fade_ms, MAX_FADE_MS)
         self._ledger: PlayoutLedger | None = None
@@ -103,6 +106,8 @@ class Playout:
         self._forget()
         self._ledger, self._not_before = ledger, not_before
         self._stretch += 1
+        if self._own_voice is not None:
+            self._own_voice.begin(ledger)
         self._held = self._finished = self._started = self._audible = self._ends_here = False
         self._on_aside = on_aside or _nothing
         self._on_started, self._on_drained, self._on_room = on_started, on_drained, on_room
@@ -124,6 +129,8 @@ class Playout:
             aside: It is no part of the reply: it takes its time, and none of its words count as heard or unheard.
         """
         if aside:
+            if self._own_voice is not None:
+                self._own_voice.aside(speech.text)
             speech = replace(speech, text="")
         if self._ledger is None or self._ends_here:
             return
@@ -304,6 +311,8 @@ class Playout:
         self._wire.send_audio(frame)
         if self._recorder is not None:
             self._recorder.agent(frame, plays_at)
+        if self._own_voice is not None:
+            self._own_voice.played(frame, plays_at)
 
     def _stop_ticking(self) -> None:
         if self._unsubscribe is not None:

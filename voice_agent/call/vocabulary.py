@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from functools import cache, lru_cache
+from pathlib import Path
 
+import yaml
+
+_FILES = Path(__file__).parent / "vocabularies"
 _WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)?")
 
 
@@ -95,47 +101,59 @@ def _occur(phrases: frozenset[tuple[str, ...]], text: str) -> bool:
     return any(found[at : at + n] in phrases for at in range(len(found)) for n in (1, 2, 3))
 
 
-def _phrases(text: str) -> frozenset[tuple[str, ...]]:
-    return frozenset(tuple(phrase.split()) for phrase in text.split(","))
-
-
 def word_set(text: str) -> frozenset[str]:
     """Return the words of a list that blanks separate."""
     return frozenset(text.split())
 
 
-ENGLISH = Vocabulary(
-    backchannels=_phrases(
-        "mm,mmm,hm,hmm,hmmm,mhm,mmhm,mhmm,mmhmm,uh,huh,um,ah,oh,aha,yeah,yep,yup,yes,ya,ok,okay,right,sure,alright,"
-        "all right,good,great,cool,fine,nice,exactly,i see,got it,of course,uh huh,go on,oh okay,that's right"
-    ),
-    hummed=word_set("mm mmm hm hmm hmmm mhm mmhm mhmm mmhmm uh huh um"),
-    stops=_phrases(
-        "stop,wait,hold on,hang on,no,nope,pause,enough,quiet,excuse me,one second,one moment,just a second,"
-        "just a moment,shut up,cancel,never mind,sorry,listen"
-    ),
-    unfinished=word_set(
-        "and or but because so if when while that which who the a an my your our their his her of to in on at for with "
-        "from by about is are was were am be been um uh er erm well like then than as into i we it's i'm"
-    ),
-    stranded=word_set(
-        "that which who of to in on at for with from by about is are was were am be been as like than then well"
-    ),
-    fillers=word_set("um uh er erm"),
-    subordinators=word_set("if when because while although though unless since whenever after before once"),
-    lead_ins=word_set("um uh er erm oh well so and but okay ok hi hello"),
-    announcements=_phrases("number is,name is,account is,code is,address is,thing is,problem is,question is"),
-    openings=_phrases(
-        "it is,it's,i would like,i'd like,i want,i need,can you,could you,can i,could i,let me see,hold on,"
-        "could you tell me,can you tell me,i would like to know,i'd like to know,i want to know,i wanted to ask,"
-        "i was wondering"
-    ),
-    answers=_phrases(
-        "yes,yeah,yep,yup,ya,no,nope,nah,sure,ok,okay,correct,exactly,of course,certainly,absolutely,definitely,right,"
-        "that's right,that's correct,please do,not really,never,no thanks,all right,alright,go ahead"
-    ),
-    courtesies=_phrases(
-        "please,thank you,thanks,thanks a lot,many thanks,very much,that's all,that is all,bye,goodbye,"
-        "good bye,bye bye,see you"
-    ),
-)
+def languages() -> tuple[str, ...]:
+    """Return the codes of the languages that have a vocabulary."""
+    return tuple(sorted(path.stem for path in _FILES.glob("*.yml")))
+
+
+@lru_cache(maxsize=64)
+def vocabulary_for(
+    language: str, backchannels: tuple[str, ...] = (), stop_words: tuple[str, ...] = ()
+) -> Vocabulary | None:
+    """Return the vocabulary of a language, with more words of a project's own; None if there is none for it.
+
+    Args:
+        language: Code such as ``de`` or ``de-AT``.
+        backchannels: Further words and phrases that mean "go on"; they are no stop words then.
+        stop_words: Further words and phrases that stop the agent; they are no backchannels then.
+    """
+    code = language.replace("_", "-").split("-")[0].lower()
+    if code not in languages():
+        return None
+    plain = _read(code)
+    goes_on, stops = _phrases(backchannels), _phrases(stop_words)
+    return replace(plain, backchannels=(plain.backchannels - stops) | goes_on, stops=(plain.stops - goes_on) | stops)
+
+
+def _phrases(listed: Iterable[str]) -> frozenset[tuple[str, ...]]:
+    return frozenset(found for found in map(words, listed) if found)
+
+
+@cache
+def _read(code: str) -> Vocabulary:
+    lists = {
+        key: tuple(item.strip() for item in text.split(",") if item.strip())
+        for key, text in yaml.safe_load((_FILES / f"{code}.yml").read_text(encoding="utf-8")).items()
+    }
+    return Vocabulary(
+        backchannels=_phrases(lists["backchannels"]),
+        hummed=frozenset(lists["hummed"]),
+        stops=_phrases(lists["stops"]),
+        unfinished=frozenset(lists["unfinished"]),
+        stranded=frozenset(lists["stranded"]),
+        fillers=frozenset(lists["fillers"]),
+        subordinators=frozenset(lists["subordinators"]),
+        lead_ins=frozenset(lists["lead_ins"]),
+        announcements=_phrases(lists["announcements"]),
+        openings=_phrases(lists["openings"]),
+        courtesies=_phrases(lists["courtesies"]),
+        answers=_phrases(lists["answers"]),
+    )
+
+
+ENGLISH = _read("en")

@@ -42,6 +42,16 @@ class TurnTaking(Options):
     """Silence after which a pause without words resumes."""
     greeting_guard_s: Seconds = 3
     """Start of the agent's first speech during which only words interrupt."""
+    echo_guard: bool = True
+    """Whether the agent's own voice, where it comes back, is kept from interrupting it and from being answered."""
+    echo_margin_db: float = Field(6, ge=0, le=40)
+    """By how much a voice must exceed the expected echo, in decibels."""
+    echo_tail_ms: Milliseconds = 200
+    """How long echo goes on after the agent's last sound."""
+    backchannels: tuple[str, ...] = ()
+    """Words and phrases that mean "go on" over the agent, beside those of its language."""
+    stop_words: tuple[str, ...] = ()
+    """Words and phrases that stop the agent, beside those of its language."""
     lead_ms: Milliseconds = 120
     """How far audio may run ahead of the wall clock where the wire buffers."""
     fade_ms: Milliseconds = 20

@@ -10,7 +10,7 @@ from voice_agent.diagnostics import Problem, Severity, did_you_mean
 from voice_agent.dialogue.blocks import TransferStep
 from voice_agent.dialogue.hooks import Point
 from voice_agent.dialogue.project import Project
-from voice_agent.dialogue.workflows.catalogue import WorkflowCatalogue
+from voice_agent.dialogue.workflows.catalogue import BUILT_IN, WorkflowCatalogue
 
 
 def check_agent(config: ProjectConfig, project: Project) -> tuple[Problem, ...]:
@@ -39,7 +39,7 @@ def _workflows(config: ProjectConfig, project: Project) -> list[Problem]:
 
 def catalogue_of(config: ProjectConfig, project: Project) -> WorkflowCatalogue:
     """Return the workflows that ``project`` may use."""
-    return WorkflowCatalogue(config.agent)
+    return WorkflowCatalogue(config.agent, project.workflows or BUILT_IN)
 
 
 def _line_of(path: Path, beginning: str) -> int | None:
@@ -100,10 +100,12 @@ def _hooks(project: Project) -> list[Problem]:
     found = []
     for point in (Point.MODEL_RESPONSE, Point.OUTGOING_MESSAGE):
         if project.hooks.modifying(point):
-            name = project.hooks.modifying(point)[0].name
+            first = project.hooks.modifying(point)[0]
+            name = f"{first.name} of plugin {first.plugin}" if first.plugin else first.name
+            where = None if first.plugin else project.root / "hooks.py"
             message = (
                 f"The hook {name} must see whole messages, so replies are not spoken while the model still writes."
             )
             remedy = "Leave it out if the first word must come sooner."
-            found.append(Problem("hook.waits", message, remedy, project.root / "hooks.py", None, Severity.NOTE))
+            found.append(Problem("hook.waits", message, remedy, where, None, Severity.NOTE))
     return found

@@ -183,7 +183,42 @@ async def race(
     return Finished(task.result(), late=late)
 
 
-async def _contained(work: Coroutine[Any, Any, T], name: str) -> T:
+async def within(
+    work: Coroutine[Any, Any, T], limit_s: float, token: CancelToken | None = None, *, name: str, grace_s: float
+) -> T:
+    """Run ``work`` for at most ``limit_s`` seconds: `race` for what is done often and is short.
+
+    Raises:
+        TurnCancelled: The token won; with reason `CancelReason.TIMEOUT`, the limit did.
+        Exception: As `race`.
+    """
+    loop = asyncio.get_running_loop()
+    ended = loop.create_future()
+
+    def wake() -> None:
+        if not ended.done():
+            ended.set_result(None)
+
+    # Told from inside and not by a callback of the task: that would take one more round of the loop.
+    task = loop.create_task(_contained(work, name, wake), name=name)
+    timer = loop.call_later(limit_s, wake)
+    forget = token.on_cancel(wake) if token is not None else None
+    try:
+        await ended
+    finally:
+        timer.cancel()
+        if forget is not None:
+            forget()
+        if not task.done():
+            await stop(task, name, grace_s)
+    if token is not None:
+        token.check()
+    if not task.done() or task.cancelled():
+        raise TurnCancelled(CancelReason.TIMEOUT)
+    return task.result()
+
+
+async def _contained(work: Coroutine[Any, Any, T], name: str, ended: Callable[[], None] | None = None) -> T:
     """Run ``work``; an attempt to end the process becomes a failure of the work, as does whatever is no `Exception`.
 
     A loop lets `SystemExit` and `KeyboardInterrupt` pass through a task and stops, with every call on it.
@@ -198,6 +233,9 @@ async def _contained(work: Coroutine[Any, Any, T], name: str) -> T:
         raise WorkExited(f"{name} tried to end the process ({type(error).__name__})") from error
     except BaseException as error:
         raise WorkExited(f"{name} raised {type(error).__name__}") from error
+    finally:
+        if ended is not None:
+            ended()
 
 
 class WorkExited(Exception):

@@ -33,6 +33,8 @@ from voice_agent.dialogue.transferring import result_json
 from voice_agent.dialogue.turn import Turn
 
 MAX_PASSAGES = 3
+MOST_PASSAGES = 20
+"""What a hook may raise that to."""
 
 
 class Refused(Exception):
@@ -202,10 +204,11 @@ class FrameworkCalls:
 
     async def _search_knowledge(self, turn: Turn, offer: Offer, arguments: dict[str, Any], reply: ModelReply) -> Reply:
         hooks = self._core.hooks
-        given = KnowledgeQueryPayload(str(arguments.get("query") or turn.utterance))
+        given = KnowledgeQueryPayload(str(arguments.get("query") or turn.utterance), MAX_PASSAGES)
         try:
-            query = (await hooks.run(Point.KNOWLEDGE_QUERY, given, turn.cancel)).query
-            passages = await self._passages(turn, query)
+            asked = await hooks.run(Point.KNOWLEDGE_QUERY, given, turn.cancel)
+            query = str(asked.query)
+            passages = await self._passages(turn, asked)
             results = await hooks.run(Point.KNOWLEDGE_RESULTS, KnowledgeResultsPayload(query, passages), turn.cancel)
         except HookFailed as fault:
             raise Refused(f"Nothing was searched: {fault}.") from fault
@@ -214,14 +217,15 @@ class FrameworkCalls:
         self._core.events.append("knowledge_searched", {"query": query, "sources": sources})
         return Reply(to_json({"passages": [{"title": p.title, "text": p.text} for p in results.passages]}))
 
-    async def _passages(self, turn: Turn, query: str) -> tuple[Passage, ...]:
+    async def _passages(self, turn: Turn, asked: KnowledgeQueryPayload) -> tuple[Passage, ...]:
+        most = max(1, min(int(asked.limit), MOST_PASSAGES))
         top = self._core.state.top
         found: list[ScoredPassage] = []
         for index in ((top.skill.knowledge if top else None), self._core.project.knowledge):
-            if index is not None and len(found) < MAX_PASSAGES:
-                search = index.search(query, limit=MAX_PASSAGES - len(found))
+            if index is not None and len(found) < most:
+                search = index.search(str(asked.query), limit=most - len(found))
                 found += (await race(search, turn.cancel, name="knowledge search")).value
-        return tuple(scored.passage for scored in found)
+        return tuple(scored.passage for scored in found if scored.score >= asked.threshold)
 
     async def _cannot_help(self, turn: Turn, offer: Offer, arguments: dict[str, Any], reply: ModelReply) -> Reply:
         state = self._core.state

@@ -7,12 +7,11 @@ from pathlib import Path
 from types import FunctionType
 
 from voice_agent.diagnostics import Problem, Severity, did_you_mean
-from voice_agent.dialogue.hook_runner import HookSet
 from voice_agent.dialogue.hooks import NAMES, Hook, HookDefinitionError, build_hook, hook_name, point_of
 from voice_agent.dialogue.tool_loading import REMEDIES, import_file, line_in
 
 
-def load_hooks(root: Path, problems: list[Problem]) -> HookSet:
+def load_hooks(root: Path, problems: list[Problem]) -> list[Hook]:
     """Import the hook files inside `project_imports`. Hooks run in the order of files, then of lines.
 
     What cannot be imported, or is no hook though it looks like one, becomes a problem; nothing raises.
@@ -34,7 +33,7 @@ def load_hooks(root: Path, problems: list[Problem]) -> HookSet:
                 found.append(build_hook(kind, value))
             except HookDefinitionError as fault:
                 problems.append(Problem("hook.definition", str(fault), REMEDIES["hook"], path, line_in(value)))
-    return HookSet(found)
+    return found
 
 
 def _files(root: Path) -> list[Path]:

@@ -6,12 +6,22 @@ import asyncio
 import copy
 import dataclasses
 import logging
+import threading
 from collections.abc import Callable, Iterable
-from typing import Any, TypeVar
+from enum import Enum
+from typing import Any, TypeVar, cast
 
 from voice_agent.dialogue.background import Background
-from voice_agent.dialogue.cancellation import CancelReason, CancelToken, TurnCancelled, WorkCancelledItself, race
+from voice_agent.dialogue.cancellation import (
+    CancelReason,
+    CancelToken,
+    TurnCancelled,
+    WorkCancelledItself,
+    race,
+    within,
+)
 from voice_agent.dialogue.hooks import Hook, HookContext, Payload, Point, RetryModel
+from voice_agent.dialogue.plugin_threads import in_thread
 
 log = logging.getLogger(__name__)
 AnyPayload = TypeVar("AnyPayload", bound=Payload)
@@ -35,15 +45,17 @@ class HookSet:
     """The hooks of a project, in the order in which they run. Immutable; shared by all conversations."""
 
     def __init__(self, hooks: Iterable[Hook] = ()) -> None:
-        self._modify: dict[Point, list[Hook]] = {}
-        self._observe: dict[Point, list[Hook]] = {}
+        self.overdue: dict[Hook, threading.Event] = {}
+        """Functions that have not come back within their limit; set once they have."""
+        self._modify: dict[Enum, list[Hook]] = {}
+        self._observe: dict[Enum, list[Hook]] = {}
         for hook in hooks:
             (self._modify if hook.modifies else self._observe).setdefault(hook.point, []).append(hook)
 
-    def modifying(self, point: Point) -> list[Hook]:
+    def modifying(self, point: Enum) -> list[Hook]:
         return self._modify.get(point, [])
 
-    def observing(self, point: Point) -> list[Hook]:
+    def observing(self, point: Enum) -> list[Hook]:
         return self._observe.get(point, [])
 
     def __bool__(self) -> bool:
@@ -57,20 +69,20 @@ class HookRunner:
         self._hooks, self._make_context = hooks, make_context
         self._background = Background(MAX_OBSERVERS)
 
-    def modifies(self, point: Point) -> bool:
+    def modifies(self, point: Enum) -> bool:
         return bool(self._hooks.modifying(point))
 
-    def watches(self, point: Point) -> bool:
+    def watches(self, point: Enum) -> bool:
         """Anything at all is called at ``point``."""
         return bool(self._hooks.modifying(point) or self._hooks.observing(point))
 
-    def observe(self, point: Point, payload: Payload) -> None:
+    def observe(self, point: Enum, payload: Payload) -> None:
         """Let every observer of ``point`` see ``payload``, all at once, beside the turn."""
         for hook in self._hooks.observing(point):
             context = self._make_context(False)
             self._background.start(_watch(hook, copy.deepcopy(payload), context), f"hook {hook.name}")
 
-    async def run(self, point: Point, payload: AnyPayload, cancel: CancelToken | None = None) -> AnyPayload:
+    async def run(self, point: Enum, payload: AnyPayload, cancel: CancelToken | None = None) -> AnyPayload:
         """Run the modifying hooks one after the other and let the observers see what came of it.
 
         Args:
@@ -85,11 +97,49 @@ class HookRunner:
         self.observe(point, payload)
         return payload
 
-    async def check(self, point: Point, payload: AnyPayload, cancel: CancelToken | None = None) -> AnyPayload:
+    async def check(self, point: Enum, payload: AnyPayload, cancel: CancelToken | None = None) -> AnyPayload:
         """Run the modifying hooks alone; see `run`."""
         for hook in self._hooks.modifying(point):
-            payload = await self._modify(hook, payload, cancel)
+            payload = await (self._plain if hook.plain else self._modify)(hook, payload, cancel)
         return payload
+
+    async def _plain(self, hook: Hook, payload: AnyPayload, cancel: CancelToken | None) -> AnyPayload:
+        """Call a plugin's hook with a bare value. One that fails in whatever way leaves the value as it is.
+
+        Raises:
+            TurnCancelled: The turn was cancelled meanwhile.
+        """
+        name = f"hook {hook.name} of plugin {hook.plugin}"
+        overdue = self._hooks.overdue.get(hook)
+        if overdue is not None and not overdue.is_set():
+            log.warning("%s is left out: it has not come back from an earlier call", name)
+            return payload
+        context = self._make_context(False)
+        arguments = (payload.given(), context) if hook.takes_context else (payload.given(),)
+        back = threading.Event()
+        work = in_thread(_noting(hook, back), *arguments) if hook.threaded else hook.function(*arguments)
+        try:
+            value = await within(cast(Any, work), MODIFY_LIMIT_S, cancel, name=name, grace_s=GRACE_S)
+        except TurnCancelled:
+            if cancel is not None:
+                cancel.check()
+            if hook.threaded:
+                self._hooks.overdue[hook] = back
+            log.error("%s is left out: it took longer than %g s, or was cancelled from within", name, MODIFY_LIMIT_S)
+            return payload
+        except Exception:
+            log.exception("%s failed and is left out", name)
+            return payload
+        if value is None:
+            return payload
+        try:
+            taken = payload.taken(value)
+        except Exception:  # noqa: BLE001 - the value's own code may raise
+            taken = None
+        if taken is None:
+            log.error("%s returned %s, which means nothing there", name, type(value).__name__)
+            return payload
+        return taken
 
     async def _modify(self, hook: Hook, payload: AnyPayload, cancel: CancelToken | None) -> AnyPayload:
         own, context = CancelToken(), self._make_context(True)
@@ -125,6 +175,18 @@ class HookRunner:
     async def aclose(self, wait_s: float = 1.0) -> None:
         """Wait a moment for observers, then end them. Idempotent."""
         await self._background.aclose(wait_s)
+
+
+def _noting(hook: Hook, back: threading.Event) -> Callable[..., Any]:
+    """Return the hook's function; ``back`` is set when it has ended."""
+
+    def call(*arguments: Any) -> Any:
+        try:
+            return hook.function(*arguments)
+        finally:
+            back.set()
+
+    return call
 
 
 def _taken(name: str, payload: AnyPayload, given: Any) -> AnyPayload:

@@ -16,6 +16,7 @@ may take the payload alone or the payload and a `HookContext`.
 from __future__ import annotations
 
 import asyncio
+import copy
 import dataclasses
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
@@ -65,6 +66,17 @@ class RetryModel(Exception):
 @dataclass(frozen=True)
 class Payload:
     """What a hook is given."""
+
+    def given(self) -> Any:
+        """Return what a plugin's hook is called with: a copy of its own."""
+        return copy.deepcopy(self)
+
+    def taken(self, value: Any) -> Self | None:
+        """Return the payload that a plugin's hook means by what it returned; None if that is nothing usable."""
+        if isinstance(value, type(self)):
+            return value
+        text = isinstance(value, str) and any(one.name == "text" for one in dataclasses.fields(self))
+        return self.model_copy(update={"text": value}) if text else None
 
     def model_copy(self, *, update: Mapping[str, Any] | None = None) -> Self:
         """Return a copy with some fields replaced."""
@@ -138,7 +150,11 @@ class ToolResultPayload(Payload):
 
 @dataclass(frozen=True)
 class KnowledgeQueryPayload(Payload):
+    """What is about to be looked for. ``limit``: passages at most; ``threshold``: the least score of one."""
+
     query: str
+    limit: int = 3
+    threshold: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -192,13 +208,25 @@ class HookDefinitionError(Exception):
 
 @dataclass(frozen=True)
 class Hook:
-    """A loaded hook. ``takes_context``: it wants a second argument."""
+    """A loaded hook.
 
-    point: Point
+    Attributes:
+        takes_context: It wants a second argument.
+        plugin: The plugin it comes from; empty for the project's own.
+        priority: Of hooks of plugins, the higher ones run first.
+        plain: It is called with a bare value, and left out when it fails.
+        threaded: It is no ``async def`` and runs in a thread.
+    """
+
+    point: Enum
     modifies: bool
     function: Callable[..., Awaitable[Any]] = field(repr=False)
     takes_context: bool = True
     name: str = ""
+    plugin: str = ""
+    priority: float = 0.0
+    plain: bool = False
+    threaded: bool = False
 
 
 def _decorator(name: str) -> Callable[..., Any]:

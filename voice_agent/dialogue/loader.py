@@ -21,6 +21,7 @@ from voice_agent.dialogue.knowledge import WordIndex, read_references
 from voice_agent.dialogue.linking import check_project
 from voice_agent.dialogue.memory import PROJECT, Schema
 from voice_agent.dialogue.names import Names
+from voice_agent.dialogue.plugin_loading import Plugins, load_plugins
 from voice_agent.dialogue.project import LIFECYCLE, UNSUPPORTED, Constraint, Project, Skill
 from voice_agent.dialogue.responses import Response, Responses
 from voice_agent.dialogue.skill_file import SkillFile, read_skill
@@ -57,14 +58,14 @@ class ProjectLoader:
             remedy = "Add skills/<name>/skill.md."
             self._problem("project.no_skills", f"{root} has no skills.", remedy, root / "skills")
         schema = Schema(self._memory())
-        shared, local, hooks = self._code()
+        shared, local, hooks, plugins = self._code()
         files = {skill: f for skill, folder in self.folders.items() if (f := self._skill_file(skill, folder, schema))}
         responses = self._responses(schema)
         skills = {id: self._skill(id, file, schema, shared, local[id]) for id, file in files.items()}
         references = read_references(root / "references", root, self.problems)
         endpoints = read_endpoints(root / "endpoints.yml", self.problems, os.environ)
         index = WordIndex(references) if references else None
-        project = Project(root, skills, schema, responses, index, hooks, endpoints)
+        project = Project(root, skills, schema, responses, index, hooks, endpoints, plugins.workflows)
         check_project(project, files, self.problems)
         return project
 
@@ -112,12 +113,18 @@ class ProjectLoader:
         names = Names(skill, schema, Reader(path, self.problems, "responses"))
         return read_responses(source.value, names, extra=ENGINE_PLACEHOLDERS)
 
-    def _code(self) -> tuple[dict[str, Tool], dict[str, dict[str, Tool]], HookSet]:
+    def _code(self) -> tuple[dict[str, Tool], dict[str, dict[str, Tool]], HookSet, Plugins]:
         with project_imports(self.root):
             shared = load_tool_folder(self.root, self.problems, single_file=False)
             local = {skill: load_tool_folder(folder, self.problems) for skill, folder in self.folders.items()}
-            hooks = load_hooks(self.root, self.problems)
-        return shared, local, hooks
+            own = load_hooks(self.root, self.problems)
+            plugins = load_plugins(self.root, self.problems)
+        for name in sorted(plugins.tools.keys() & shared.keys()):
+            message = f"The tool {name!r} of the project is used, not the one that a plugin brings."
+            tool = shared[name]
+            self._problem("plugin.tool", message, "Rename one.", tool.path or self.root, Severity.WARNING, tool.line)
+        # The project's own hooks have the last word.
+        return {**plugins.tools, **shared}, local, HookSet((*plugins.hooks, *own)), plugins
 
     def _skill_file(self, skill: str, folder: Path, schema: Schema) -> SkillFile | None:
         path = folder / "skill.md"

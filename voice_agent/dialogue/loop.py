@@ -17,8 +17,10 @@ from collections.abc import Callable
 from voice_agent.dialogue.calls import CallRunner
 from voice_agent.dialogue.cancellation import TurnCancelled
 from voice_agent.dialogue.core import Core
+from voice_agent.dialogue.plugin_points import PluginPoint, TextPayload
 from voice_agent.dialogue.prompt import PromptBuilder
 from voice_agent.dialogue.prompt_sections import Prompt
+from voice_agent.dialogue.responses import Wording
 from voice_agent.dialogue.routing import Router
 from voice_agent.dialogue.state import PendingCall
 from voice_agent.dialogue.stepper import StepBudgetExceeded
@@ -64,7 +66,8 @@ class RuntimeLoop:
         try:
             if prepare is not None:
                 prepare(turn)
-            await self._run(turn)
+            if not await self._fast_reply(turn, PluginPoint.FAST_REPLY):
+                await self._run(turn)
         except TurnCancelled:
             raise
         except StepBudgetExceeded as fault:
@@ -76,6 +79,18 @@ class RuntimeLoop:
         except Exception as fault:  # noqa: BLE001 - a caller never hears an exception
             self._fail(turn, fault)
         await self._core.speaker.flush(turn)
+
+    async def _fast_reply(self, turn: Turn, point: PluginPoint) -> bool:
+        """Say what a plugin has to say without the model. Returns whether it had anything."""
+        hooks = self._core.hooks
+        if not turn.utterance or not hooks.modifies(point):
+            return False
+        text = (await hooks.check(point, TextPayload(""), turn.cancel)).text.strip()
+        if not text:
+            return False
+        turn.reply.deliver(Wording("", text))
+        turn.answer_due, turn.considered = False, True
+        return True
 
     def _fail(self, turn: Turn, fault: Exception) -> None:
         turn.error = f"{type(fault).__name__}: {fault}"
@@ -101,7 +116,10 @@ class RuntimeLoop:
                 return
             if following is Next.FILL:
                 await self._thinker.fill(turn)
-            elif await workflow.step(turn):
+                continue
+            if turn.model_calls == 0 and await self._fast_reply(turn, PluginPoint.AGENT_FAST_REPLY):
+                return
+            if await workflow.step(turn):
                 return
 
     def preview(self, turn: Turn) -> Prompt:

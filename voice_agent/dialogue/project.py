@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from voice_agent.dialogue.blocks import Block, CollectStep, InstructionsStep, Paragraph, SetMemoryStep, ToolStep
 from voice_agent.dialogue.conditions import Condition
@@ -15,6 +16,9 @@ from voice_agent.dialogue.knowledge import KnowledgeIndex
 from voice_agent.dialogue.memory import Schema
 from voice_agent.dialogue.responses import Responses
 from voice_agent.dialogue.tools import Tool
+
+if TYPE_CHECKING:
+    from voice_agent.dialogue.workflows.protocol import AgenticWorkflowConfig
 
 SESSION_START = "default_session_start"
 COMPLETED = "default_completed"
@@ -139,6 +143,8 @@ class Project:
     knowledge: KnowledgeIndex | None = None
     hooks: HookSet = field(default_factory=HookSet)
     endpoints: Endpoints = field(default_factory=Endpoints)
+    workflows: tuple[type[AgenticWorkflowConfig], ...] = ()
+    """Configurations of workflows that its plugins allow, those built in included; empty for these alone."""
 
     def menu(self) -> Iterable[Skill]:
         return (skill for skill in self.skills.values() if skill.menu)

@@ -1,7 +1,7 @@
 """Imports a project's tool modules without letting projects, or reloads of one, see each other.
 
 While a project is loaded its own packages can be imported, and the import names of the engine whose
-projects we accept (``rasa.calm_v2.tools``, ``rasa.mantle.tools``, ``….hooks``) lead to ours. Afterwards both
+projects we accept (``rasa.calm_v2.tools``, ``rasa.mantle.tools``, ``….hooks``, ``cat``) lead to ours. Afterwards both
 are gone again: modules stay alive through the functions that use them, not through `sys.modules`.
 A tool must therefore import its helpers at the top of its file, not inside a function.
 """
@@ -20,15 +20,20 @@ from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 from voice_agent.diagnostics import Problem, Severity
 from voice_agent.dialogue import hooks as our_hooks
+from voice_agent.dialogue import plugin_tools
 from voice_agent.dialogue import tools as our_tools
+from voice_agent.dialogue.hooks import HookDefinitionError
+from voice_agent.dialogue.plugin_points import hook
 from voice_agent.dialogue.tools import Tool, ToolDefinitionError, build_tool, is_tool
 from voice_agent.text_file import read_bytes
 
 REMEDIES = {
     "tool": 'Write @tool(description="…") on an `async def` with plain, typed parameters.',
+    "plugin": "Write `async def` or `def` with (value) or (value, context) for hooks, and a description for tools.",
     "hook": "Write an `async def` that takes (payload) or (payload, context).",
 }
 """What a definition should look like, by kind of file."""
@@ -90,6 +95,11 @@ def _aliases() -> Mapping[str, ModuleType]:
             alias = made.setdefault(module, ModuleType(module))
             for public in ("tool", "ToolResult", "ToolContext"):
                 setattr(alias, public, getattr(our_tools, public))
+    for module in ("cat", "cat.mad_hatter", "cat.mad_hatter.decorators", "cat.core_plugins"):
+        alias = made.setdefault(module, ModuleType(module))
+        alias.__path__ = []
+        for public, value in (("hook", hook), ("tool", plugin_tools.tool), ("plugin", lambda function: function)):
+            setattr(alias, public, value)
     for package in (f"{engine}.hooks" for engine in engines):
         for module in (package, *(f"{package}.{part}" for part in ("decorators", "payloads", "context", "exceptions"))):
             alias = made.setdefault(module, ModuleType(module))
@@ -108,30 +118,54 @@ def import_file(
         kind: First part of the ids of problems.
         refusal: What a decorator raises; its message is fit for the author as it is.
     """
-    if read_bytes(path, problems) is None:
-        return None
     name = f"_project_{kind}s_{next(_serial)}_{path.stem}"
     spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
+    loader = spec.loader
+
+    def work() -> ModuleType:
+        loader.exec_module(module)
+        return module
+
     sys.modules[name] = module
     try:
-        spec.loader.exec_module(module)
+        imported: ModuleType | None = reported(work, path, problems, kind, refusal=(refusal,))
+        return imported
+    finally:
+        sys.modules.pop(name, None)
+
+
+def reported(
+    work: Callable[[], Any],
+    path: Path | None,
+    problems: list[Problem],
+    kind: str,
+    whose: str = "",
+    *,
+    refusal: tuple[type[Exception], ...] = (ToolDefinitionError, HookDefinitionError),
+) -> Any:
+    """Return what ``work``, which imports code of an author, returns; None, and a problem, when that fails.
+
+    Args:
+        path: The file that is imported; None if that is not one of the project.
+        whose: Stands before the message.
+    """
+    if path is not None and read_bytes(path, problems) is None:
+        return None
+    try:
+        return work()
     except refusal as fault:
-        problems.append(Problem(f"{kind}.definition", str(fault), REMEDIES[kind], path, _line(fault, path)))
+        problems.append(Problem(f"{kind}.definition", f"{whose}{fault}", REMEDIES[kind], path, _line(fault, path)))
     except SyntaxError as fault:
-        message = f"Not valid Python: {fault.msg}."
+        message = f"{whose}Not valid Python: {fault.msg}."
         problems.append(Problem(f"{kind}.syntax", message, "Mend the line.", path, fault.lineno))
     except KeyboardInterrupt:
         raise
     except BaseException as fault:  # noqa: BLE001 - a project's module may raise anything, `SystemExit` too
-        message = f"Cannot be imported: {type(fault).__name__}: {fault}."
+        message = f"{whose}Cannot be imported: {type(fault).__name__}: {fault}."
         remedy = "Mend what it raises, or install what it needs."
         problems.append(Problem(f"{kind}.import", message, remedy, path, _line(fault, path)))
-    else:
-        return module
-    finally:
-        sys.modules.pop(name, None)
     return None
 
 
@@ -183,7 +217,7 @@ def _written(call: ast.Call) -> tuple[str, int] | None:
     )
 
 
-def _line(fault: BaseException, path: Path) -> int | None:
+def _line(fault: BaseException, path: Path | None) -> int | None:
     """Return the line of ``path`` that the exception passed through last."""
     line, trace = None, fault.__traceback__
     while trace is not None:

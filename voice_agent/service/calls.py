@@ -12,10 +12,11 @@ from voice_agent.call.call import Call
 from voice_agent.call.clock import MediaClock
 from voice_agent.call.recordings import Recordings
 from voice_agent.call.registry import Admission, CallRegistry, Refused
+from voice_agent.call.vocabulary import ENGLISH, Vocabulary, vocabulary_for
 from voice_agent.call.wire import EventMessage, Wire
 from voice_agent.channels.desk import CallRefused, CallRequest, Invitation, InvitationRefused
 from voice_agent.channels.tokens import CallTokens, TokenRefused, TooManyTokens
-from voice_agent.config import ChannelOptions
+from voice_agent.config import ChannelOptions, TurnTaking
 from voice_agent.config_files import ProjectConfig
 from voice_agent.dialogue.seeds import BadMetadata
 from voice_agent.service.engines import Engines
@@ -57,6 +58,10 @@ class Calls:
         except TooManyTokens:
             raise CallRefused("too_many_tokens", "Too many tokens are out. Ask again in a minute.") from None
         return Invitation(token, grant, expires_in_s)
+
+    def _vocabulary(self, options: TurnTaking) -> Vocabulary:
+        own = (options.backchannels, options.stop_words)
+        return vocabulary_for(self.config.agent.agent.language, *own) or vocabulary_for("en", *own) or ENGLISH
 
     async def take(self, request: CallRequest, wire: Wire) -> None:
         options: ChannelOptions = getattr(self.config.integrations.channels, request.channel)
@@ -119,6 +124,7 @@ class Calls:
                 recognizer=self.engines.recognizer,
                 detector=self.engines.detectors(),
                 options=options.turn_taking,
+                vocabulary=self._vocabulary(options.turn_taking),
                 clock=self.clock,
                 recorder=self.recordings.recorder(request.conversation_id, call_id, recording.format)
                 if recording.enabled

@@ -21,6 +21,7 @@ from pathlib import Path
 from voice_agent.call.clock import MediaClock
 from voice_agent.call.recordings import Recordings
 from voice_agent.call.registry import CallRegistry
+from voice_agent.call.vocabulary import languages, vocabulary_for
 from voice_agent.channels.tokens import CallTokens
 from voice_agent.config import Channels
 from voice_agent.config_files import ProjectConfig, load_config
@@ -248,7 +249,15 @@ def build_service(
     """
     config = load_config(root)
     check_recording(config.integrations.recording)
-    engines = engines or build_engines(config.integrations, config.agent.agent.language)
+    language = config.agent.agent.language
+    if vocabulary_for(language) is None:
+        log.warning(
+            "no backchannels and stop words are known for the language %r: English ones are used beside `backchannels` "
+            "and `stop_words` of integrations.yml; known languages are %s",
+            language,
+            ", ".join(languages()),
+        )
+    engines = engines or build_engines(config.integrations, language)
     agent = Agent.load(config, engines.model, store=store or configured_store)
     return Service(config, agent, engines, agent.store, progress, watch=watch)
 

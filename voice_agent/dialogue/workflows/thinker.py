@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from enum import Enum
 
 from voice_agent.dialogue.blocks import CollectStep, InstructionsStep, ListenStep
@@ -13,6 +14,7 @@ from voice_agent.dialogue.history import MAX_RECORDS
 from voice_agent.dialogue.hooks import RetryModel
 from voice_agent.dialogue.model_call import SET_FIELDS, TURN, ModelReply
 from voice_agent.dialogue.offer import Offer, build_offer, fill_offer
+from voice_agent.dialogue.plugin_prompt import by_plugins
 from voice_agent.dialogue.prompt import PromptBuilder
 from voice_agent.dialogue.prompt_sections import Prompt, Section
 from voice_agent.dialogue.turn import Turn
@@ -67,11 +69,12 @@ class Thinker:
     async def _ask(self, turn: Turn, prompt: Prompt, purpose: str) -> ModelReply:
         turn.considered, turn.fill_due = True, False
         await self.core.speaker.flush(turn)
+        prompt, withheld = await by_plugins(prompt, self.core.hooks, turn.cancel)
         reply = await self.core.models.call(
             self._model, prompt.request, turn, purpose=purpose, sections=prompt.sections
         )
         turn.correction = ""
-        return reply
+        return replace(reply, withheld=reply.withheld | withheld) if withheld else reply
 
     async def fill(self, turn: Turn) -> None:
         """Let the model read field values out of what started the skill; nothing else comes of it.

@@ -1,0 +1,197 @@
+"""Finds plugins: the project's own in ``plugins/``, and installed ones by the entry point ``voice_agent.plugins``.
+
+A plugin is one file or one folder of files; all that its files define counts. One file that cannot be imported
+keeps the whole project from loading, as its own files do: at a reload the old version stays.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import logging
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
+from types import FunctionType, ModuleType
+from typing import Any
+
+from voice_agent.diagnostics import Problem, Severity, did_you_mean
+from voice_agent.dialogue.hooks import Hook, HookDefinitionError, build_hook, hook_name
+from voice_agent.dialogue.plugin_points import FACTORY, POINTS, mark_of, parameters_of, plugin_hook
+from voice_agent.dialogue.tool_loading import line_in, reported
+from voice_agent.dialogue.tools import Tool, ToolDefinitionError, build_tool, is_tool
+from voice_agent.dialogue.workflows.catalogue import BUILT_IN, ConfigClass
+from voice_agent.dialogue.workflows.mantle import CoreAgenticWorkflowConfig
+from voice_agent.dialogue.workflows.protocol import AgenticWorkflowConfig
+
+log = logging.getLogger(__name__)
+
+FOLDER = "plugins"
+GROUP = "voice_agent.plugins"
+REMEDY = "Mend it, or take the plugin away."
+
+
+@dataclass
+class Plugins:
+    """What the plugins of a project bring with them.
+
+    Attributes:
+        names: In alphabetical order, the project's own before installed ones.
+        hooks: In the order in which they run.
+        workflows: Configurations of workflows that may be used, those built in included.
+    """
+
+    names: list[str] = field(default_factory=list)
+    tools: dict[str, Tool] = field(default_factory=dict)
+    hooks: list[Hook] = field(default_factory=list)
+    workflows: tuple[ConfigClass, ...] = BUILT_IN
+
+
+@dataclass(frozen=True)
+class _Loaded:
+    name: str
+    modules: Sequence[ModuleType]
+    path: Path | None
+
+
+def load_plugins(root: Path, problems: list[Problem], *, installed: Iterable[EntryPoint] | None = None) -> Plugins:
+    """Load all plugins inside `project_imports`. What is wrong with them becomes problems; nothing raises.
+
+    Args:
+        installed: Entry points; those of the environment by default.
+    """
+    points = entry_points(group=GROUP) if installed is None else installed
+    loaded = [*_of_project(root / FOLDER, problems)]
+    own = {plugin.name for plugin in loaded}
+    for point in sorted(points, key=lambda point: (point.name, point.value)):
+        if point.name in own:
+            message = f"The plugin {point.name!r} of the project is used, not the installed one of the same name."
+            problems.append(Problem("plugin.hidden", message, "Rename one.", root / FOLDER, None, Severity.WARNING))
+        else:
+            plugin = _installed(point, problems)
+            if plugin is not None:
+                loaded.append(plugin)
+                own.add(point.name)
+    found = Plugins()
+    factories: list[tuple[float, str, Any]] = []
+    for plugin in loaded:
+        found.names.append(plugin.name)
+        _read(plugin, found, factories, problems)
+    found.hooks.sort(key=lambda hook: (-hook.priority, hook.plugin))
+    found.workflows = _workflows(sorted(factories, key=lambda one: (-one[0], one[1])), root, problems)
+    return found
+
+
+def _of_project(folder: Path, problems: list[Problem]) -> Iterable[_Loaded]:
+    if not folder.is_dir():
+        return
+    for path in sorted(folder.iterdir(), key=lambda path: path.stem):
+        if path.name.startswith((".", "_")):
+            continue
+        if path.suffix == ".py":
+            module = reported(lambda path=path: _import(f"{FOLDER}.{path.stem}"), path, problems, "plugin")  # type: ignore[misc]
+            if module is not None:
+                yield _Loaded(path.stem, [module], path)
+        elif path.is_dir():
+            modules = []
+            for file in sorted(path.glob("*.py")):
+                name = f"{FOLDER}.{path.name}" + ("" if file.stem == "__init__" else f".{file.stem}")
+                module = reported(lambda name=name: _import(name), file, problems, "plugin")  # type: ignore[misc]
+                if module is not None:
+                    modules.append(module)
+            if modules:
+                yield _Loaded(path.name, modules, path)
+
+
+def _import(name: str) -> ModuleType:
+    return sys.modules.get(name) or importlib.import_module(name)
+
+
+def _installed(point: EntryPoint, problems: list[Problem]) -> _Loaded | None:
+    module = reported(point.load, None, problems, "plugin", f"The installed plugin {point.name!r}: ")
+    if module is None:
+        return None
+    if not isinstance(module, ModuleType):
+        message = f"The installed plugin {point.name!r} names {point.value}, which is no module."
+        problems.append(Problem("plugin.entry_point", message, "Name the module with its hooks and tools."))
+        return None
+    # Its parts may lie in modules of the same package.
+    package = module.__name__
+    parts = [m for n, m in sorted(sys.modules.items()) if n == package or n.startswith(f"{package}.")]
+    return _Loaded(point.name, [m for m in parts if isinstance(m, ModuleType)], None)
+
+
+def _read(plugin: _Loaded, found: Plugins, factories: list[tuple[float, str, Any]], problems: list[Problem]) -> None:
+    names = {module.__name__ for module in plugin.modules}
+    for module in plugin.modules:
+        for value in vars(module).values():
+            # Nothing but a function is asked: an object of a plugin may raise at any attribute.
+            if not inspect.isfunction(value) or value.__module__ != module.__name__ or value.__module__ not in names:
+                continue
+            path = Path(module.__file__) if module.__file__ else plugin.path
+            try:
+                if is_tool(value):
+                    _add_tool(build_tool(value), plugin.name, path, found, problems)
+                elif mark_of(value) is not None and value.__name__ == FACTORY:
+                    factories.append((mark_of(value) or 0.0, plugin.name, value))
+                elif mark_of(value) is not None:
+                    _add_hook(value, plugin.name, path, found, problems)
+                elif (kind := hook_name(value)) is not None:
+                    found.hooks.append(replace(build_hook(kind, value), plugin=plugin.name))
+            except (ToolDefinitionError, HookDefinitionError) as fault:
+                problems.append(Problem("plugin.definition", f"{plugin.name}: {fault}", REMEDY, path, line_in(value)))
+
+
+def _add_hook(value: FunctionType, plugin: str, path: Path | None, found: Plugins, problems: list[Problem]) -> None:
+    hook = plugin_hook(value, plugin)
+    if hook is not None:
+        found.hooks.append(hook)
+        return
+    remedy = did_you_mean(value.__name__, (*POINTS, FACTORY)) or f"Points: {', '.join((*POINTS, FACTORY))}."
+    message = f"{plugin}: there is no point {value.__name__!r}; this hook is never called."
+    problems.append(Problem("plugin.unknown_hook", message, remedy, path, line_in(value), Severity.WARNING))
+
+
+def _add_tool(tool: Tool, plugin: str, path: Path | None, found: Plugins, problems: list[Problem]) -> None:
+    if tool.name in found.tools:
+        message = f"{plugin}: the tool {tool.name!r} is left out: a plugin that was loaded before has one of that name."
+        problems.append(Problem("plugin.tool", message, "Rename one.", path, tool.line, Severity.WARNING))
+        return
+    found.tools[tool.name] = tool
+
+
+def _workflows(
+    factories: Sequence[tuple[float, str, Any]], root: Path, problems: list[Problem]
+) -> tuple[ConfigClass, ...]:
+    """Ask the plugins which workflows may be used. The default one always may."""
+    allowed: list[Any] = list(BUILT_IN)
+    for _, plugin, factory in factories:
+        try:
+            arguments = [list(allowed), None][: parameters_of(factory)]
+            given = factory(*arguments)
+        except Exception as fault:
+            log.exception("%s of plugin %s failed", FACTORY, plugin)
+            message = f"{plugin}: {FACTORY} raised {type(fault).__name__}: {fault}."
+            problems.append(Problem("plugin.workflow", message, REMEDY, root / FOLDER))
+            continue
+        if given is None:
+            continue
+        wrong = _wrong(given)
+        if wrong:
+            problems.append(Problem("plugin.workflow", f"{plugin}: {FACTORY} {wrong}.", REMEDY, root / FOLDER))
+        else:
+            allowed = list(given)
+    rest = [one for one in dict.fromkeys(allowed) if one is not CoreAgenticWorkflowConfig]
+    names: Mapping[str, ConfigClass] = {one.__name__: one for one in (CoreAgenticWorkflowConfig, *rest)}
+    return tuple(names.values())
+
+
+def _wrong(given: Any) -> str:
+    if not isinstance(given, list | tuple):
+        return f"returned {type(given).__name__} instead of a list"
+    for one in given:
+        if not (isinstance(one, type) and issubclass(one, AgenticWorkflowConfig)):
+            return f"returned {one!r:.60}, which is no class derived from AgenticWorkflowConfig"
+    return ""
