@@ -29,7 +29,7 @@ log = logging.getLogger(__name__)
 pytestmark = [pytest.mark.models, pytest.mark.asyncio(loop_scope="module"), pytest.mark.timeout(180)]
 
 EXAMPLE = Path(__file__).parents[2]
-QUESTION_S, INTERRUPTION_S, END_S = 6.0, 13.0, 60.0
+QUESTION_S, INTERRUPTION_S, END_S = 5.0, 11.5, 60.0
 
 CUT_MS = 400
 """What the browser may still play of the words that were cut off: its own buffer, and a fade."""

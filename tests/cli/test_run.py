@@ -114,6 +114,7 @@ def test_it_becomes_ready_and_stops_with_0_when_asked_to(tmp_path: Path, number:
     assert [line["message"] for line in lines if line["level"] not in ("info", "warning")] == []
     assert any(line["message"].startswith("listening on") for line in lines)
     assert any(line["message"] == "ready" for line in lines)
+    assert any(line["message"] == f"open http://127.0.0.1:{port}/ in a browser and talk to it" for line in lines)
 
 
 def test_it_can_be_stopped_while_it_warms(tmp_path: Path) -> None:

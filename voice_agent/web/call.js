@@ -71,7 +71,6 @@ export class Call extends EventTarget {
     this.#connection = null;
     this.#end();
     // Told before the connection closes: a caller who hangs up is not one who was cut off and may come back.
-    connection?.send({ type: "hangup" });
     if (connection?.callId) this.#line.hangUp(connection.callId).then(() => connection.close());
     else connection?.close();
     this.#tell("over", null);
