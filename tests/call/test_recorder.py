@@ -6,6 +6,7 @@ import asyncio
 import logging
 from pathlib import Path
 
+import av
 import numpy as np
 import pytest
 
@@ -13,6 +14,7 @@ from tests.fakes.conversation import ScriptedConversation, Speaker, says
 from tests.fakes.wire import LOUD, FakeWire
 from tests.support.calls import place
 from voice_agent.call.recorder import Recorder
+from voice_agent.call.recording_file import Format
 
 
 def _read(path: Path) -> np.ndarray:
@@ -105,3 +107,20 @@ async def test_a_whole_call_is_recorded_as_it_was_heard(tmp_path: Path) -> None:
     assert caller[0] == pytest.approx(1.0, abs=0.08)
     assert agent[0] <= 0.1
     assert agent[-1] - caller[0] <= 0.25
+
+
+@pytest.mark.parametrize("format", ["wav", "opus"])
+@pytest.mark.parametrize("seconds", [0.0, 0.05, 0.4, 1.0, 1.7])
+async def test_a_recording_is_whole_after_a_hang_up_at_any_instant(
+    tmp_path: Path, seconds: float, format: Format
+) -> None:
+    wire = FakeWire(seconds)
+    recorder = Recorder(tmp_path, "call", format)
+    await place(wire, ScriptedConversation(says("One two three four five six seven.")), recorder=recorder)
+    assert not recorder.failed
+    with av.open(str(recorder.path)) as container:
+        length = sum(frame.samples / frame.sample_rate for frame in container.decode(audio=0))
+    assert length == pytest.approx(recorder.seconds, abs=0.03)
+    assert length == pytest.approx(seconds, abs=0.15)
+    peaks = recorder.path.with_suffix(".peaks").read_bytes()
+    assert len(peaks) / 40 == pytest.approx(length, abs=0.06)

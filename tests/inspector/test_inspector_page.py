@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.support.axe import axe_script
-from tests.support.browser import chromium as browser
+from tests.support.browser import chromium
 from tests.support.inspected_service import NUMBER, hold_call, inspected_service, interrupt
 from tests.support.lines import serving, until
 from voice_agent.dialogue.events import payload_of
@@ -34,9 +35,9 @@ async def faults_of(page: Any, axe: str) -> list[str]:
 
 async def test_what_the_page_shows_is_what_the_store_holds(tmp_path: Path) -> None:
     service = inspected_service(tmp_path, settings=SETTINGS)
-    async with serving(service) as address, browser() as chromium:
+    async with serving(service) as address, chromium() as started:
         await until(lambda: not service.missing)
-        context = await chromium.new_context(viewport={"width": 1360, "height": 900}, color_scheme="light")
+        context = await started.new_context(viewport={"width": 1360, "height": 900}, color_scheme="light")
         page = await context.new_page()
         complaints: list[str] = []
         hosts: set[str] = set()
@@ -108,7 +109,7 @@ async def test_what_the_page_shows_is_what_the_store_holds(tmp_path: Path) -> No
         await page.locator(".talk .caller", has_text="four seven double one eight two").wait_for()
 
         # For everyone, at any size, in both colour schemes.
-        axe = axe_script().read_text()
+        axe = (await asyncio.to_thread(axe_script)).read_text()
         sizes = (("light", 1360, 900), ("dark", 390, 844))
         for scheme, width, height in sizes:
             await page.emulate_media(color_scheme=scheme)
@@ -138,8 +139,8 @@ async def test_what_the_page_shows_is_what_the_store_holds(tmp_path: Path) -> No
 async def test_a_service_with_a_key_is_opened_with_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     key = "a-key-of-more-than-16-characters"
     monkeypatch.setenv("VOICE_AGENT_API_KEY", key)
-    async with serving(inspected_service(tmp_path)) as address, browser() as chromium:
-        page = await chromium.new_page()
+    async with serving(inspected_service(tmp_path)) as address, chromium() as started:
+        page = await started.new_page()
         await page.goto(f"http://{address}/inspect")
         field = page.get_by_label("Key", exact=True)
         await field.fill("not the right one at all")

@@ -1,4 +1,4 @@
-"""Ogg Opus files of calls: about a tenth of the size of WAV, readable to the last second if the process dies.
+"""Ogg Opus files of calls: about an eighth of the size of WAV, readable to the last second if the process dies.
 
 Encoding is done by libopus through PyAV, which is imported when the first file is opened.
 """
@@ -12,6 +12,8 @@ import numpy as np
 
 BITRATE_BPS = 24_000
 """Per channel: speech at 16 kHz is transparent from about 20 kbit/s on (RFC 7587, section 3.1.1)."""
+COMPLEXITY = "5"
+"""Of libopus, 0 to 10: 4.4 ms of CPU a second of stereo speech, where 10 takes 5.8 for files of the same size."""
 PAGE_US = 1_000_000
 """Length of an Ogg page. What is not on a page yet is lost with the process."""
 
@@ -42,7 +44,9 @@ class OpusWriter:
         options = {"page_duration": str(PAGE_US), "flush_packets": "1"}
         try:
             self._container: Any = av.open(str(path), "w", format="ogg", options=options)
-            self._stream: Any = self._container.add_stream("libopus", rate=rate, layout=self._layout)
+            self._stream: Any = self._container.add_stream(
+                "libopus", rate=rate, layout=self._layout, options={"compression_level": COMPLEXITY}
+            )
             self._stream.bit_rate = BITRATE_BPS * channels
         except av.FFmpegError as fault:
             raise OSError(fault.errno, fault.strerror) from fault

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 MAX_PAUSES = 50
@@ -100,14 +100,18 @@ class Timeline:
 
     def as_mapping(self) -> dict[str, float | None]:
         """Return the instants by name, rounded to a tenth of a millisecond."""
-        return {name: _rounded(value) for name, value in asdict(self).items() if name != "pauses"}
+        return {name: _rounded(getattr(self, name)) for name in _INSTANTS}
 
     def as_record(self) -> dict[str, Any]:
         """Return what happened, by name, fit for the tracker: what did not happen is left out."""
         found: dict[str, Any] = {name: value for name, value in self.as_mapping().items() if value is not None}
         if self.pauses:
-            found["pauses"] = [{key: _rounded(value) for key, value in asdict(p).items()} for p in self.pauses]
+            found["pauses"] = [{key: _rounded(getattr(each, key)) for key in _OF_PAUSE} for each in self.pauses]
         return found
+
+
+_INSTANTS = tuple(each.name for each in fields(Timeline) if each.name != "pauses")
+_OF_PAUSE = tuple(each.name for each in fields(Pause))
 
 
 def _rounded(value: Any) -> Any:

@@ -16,7 +16,7 @@ class RecordingOptions(Options):
     enabled: bool = False
     """Whether calls are recorded. Callers may have to be told."""
     format: Literal["wav", "opus"] = "wav"
-    """``wav`` (3.8 MB a minute) or ``opus`` (about 0.4 MB a minute; needs the extra ``whisper`` or ``opus``)."""
+    """``wav`` (3.8 MB a minute) or ``opus`` (about 0.5 MB a minute; needs the extra ``whisper`` or ``opus``)."""
     directory: Path = Path("recordings")
     """Where, from the project's directory on: a directory per conversation, a file per call, named after its id."""
     retention_days: float = Field(30, ge=0, le=36_500)

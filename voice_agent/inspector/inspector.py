@@ -88,6 +88,8 @@ class Inspector:
         self._agents, self._store, self._registry, self._recordings = agents, store, registry, recordings
         self._feed = LiveFeed(options.max_viewers)
         self._prompts = PromptLog()
+        # One account at a time: calls share the interpreter with whoever looks.
+        self._one = asyncio.Semaphore(1)
 
     # --- what the service tells ----------------------------------------------------------------
 
@@ -176,8 +178,9 @@ class Inspector:
             Unknown: There is none.
             StoreUnavailable: The store cannot be read now.
         """
-        records, total = await self._records(conversation_id)
-        return await asyncio.to_thread(self._told, conversation_id, records, total, personal)
+        async with self._one:
+            records, total = await self._records(conversation_id)
+            return await asyncio.to_thread(self._told, conversation_id, records, total, personal)
 
     def _told(self, conversation_id: str, records: Sequence[Record], total: int, personal: bool) -> dict[str, Any]:
         project = self._agents.project
@@ -224,7 +227,8 @@ class Inspector:
             rest = [r for r in newest if r.get("sequence") not in known]
             return redacted([*page, *rest], fields, redactor)[: len(page)]
 
-        shown = await asyncio.to_thread(show)
+        async with self._one:
+            shown = await asyncio.to_thread(show)
         more = page[-1]["sequence"] if len(page) == limit else None
         return {"records": shown, "next": more}
 
@@ -238,7 +242,8 @@ class Inspector:
         calls = self._prompts.of(conversation_id)
         if not personal:
             redactor = redactor_for(records, _personal(self._agents.project))
-            calls = await asyncio.to_thread(redactor.value, calls)
+            async with self._one:
+                calls = await asyncio.to_thread(redactor.value, calls)
         return {"enabled": self.options.prompts, "calls": calls}
 
     async def export(self, conversation_id: str, *, personal: bool) -> dict[str, Any]:
@@ -247,9 +252,10 @@ class Inspector:
         Raises:
             Unknown: There is no such conversation.
         """
-        records, total = await self._records(conversation_id)
-        told = await asyncio.to_thread(self._told, conversation_id, records, total, personal)
-        shown = await asyncio.to_thread(self._shown, records, self._agents.project, personal)
+        async with self._one:
+            records, total = await self._records(conversation_id)
+            told = await asyncio.to_thread(self._told, conversation_id, records, total, personal)
+            shown = await asyncio.to_thread(self._shown, records, self._agents.project, personal)
         return {**told, "events": shown}
 
     async def recording(self, conversation_id: str, call_id: str) -> Path:

@@ -6,10 +6,13 @@ const WIDTH = 210, BOX = 40, GAP = 30, LEFT = 8, LANE = 26;
 
 export function flowPanel(flow, opened) {
   if (!flow.activations.length) return h("p", { class: "quiet" }, "No skill has run yet.");
+  // What a reader looks for is open: what goes on now, and what had more than one step.
+  const isTold = (activation) => activation.status === "active" || activation.blocks.some((block) => block.done.length > 1);
+  const nothingIs = !flow.activations.some(isTold);
   const last = flow.activations.length - 1;
   return h("div", {}, flow.activations.map((activation, index) => {
     const key = `skill-${activation.sequence}`;
-    const open = opened.get(key) ?? (activation.status === "active" || (index === last && activation.blocks.length > 0) || activation.blocks.some((b) => b.done.length > 1));
+    const open = opened.get(key) ?? (isTold(activation) || (nothingIs && index === last));
     return h("details", { class: "skill", open, ontoggle: (event) => opened.set(key, event.target.open) },
       h("summary", {}, activation.name, h("span", { class: `chip ${activation.status}` }, activation.status)),
       activation.blocks.length

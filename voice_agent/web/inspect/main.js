@@ -42,7 +42,7 @@ function askForKey(message) {
   if (!dialog.open) dialog.showModal();
 }
 
-const reload = debounce(() => state.view?.load().catch(() => {}), 300);
+const reload = debounce(() => state.view?.load().catch(() => {}), 400);
 const relist = debounce(() => search().catch(() => {}), 700);
 
 function onLive(event, data) {
