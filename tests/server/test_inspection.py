@@ -289,6 +289,10 @@ async def test_with_a_key_data_needs_it_and_pages_do_not(tmp_path: Path, monkeyp
         assert (await client.delete(f"{ROOT}/conversations/c")).status_code == 401
         assert (await client.get("/inspect")).status_code == 200
         assert (await client.get("/inspect/main.js")).status_code == 200
+        # The call page shows the way to whoever may look, and to no caller with a token.
+        for shown, where in ((KEY, "/inspect"), (token, None)):
+            known = (await client.get("/agent", headers={"authorization": f"Bearer {shown}"})).json()
+            assert known.get("inspector") == where
         assert (await client.get("/inspect/nothing.js")).status_code == 401
         assert (await client.post("/inspect")).status_code == 405
         assert (await client.get(ROOT, headers={"authorization": f"Bearer {KEY}"})).status_code == 200

@@ -20,7 +20,7 @@ from starlette.exceptions import HTTPException
 from voice_agent.channels import rest, rest_calls, rest_settings
 from voice_agent.channels.desk import CallDesk, SettingsDesk, TextDesk
 from voice_agent.channels.streaming.wire import Receive, Send
-from voice_agent.channels.tokens import CallTokens
+from voice_agent.channels.tokens import CallTokens, granted
 from voice_agent.channels.webrtc.channel import WebRtcChannel
 from voice_agent.channels.websocket import Denial, WebSocketChannel, deny
 from voice_agent.config import Channels
@@ -122,6 +122,7 @@ class Application:
 
 def _http(service: Service) -> FastAPI:
     app = FastAPI(title="Voice agent", docs_url=None, redoc_url=None, openapi_url=None)
+    app.state.inspector = ""
     app.include_router(rest.router(service.texts))
     app.include_router(rest_calls.router(service.calls))
 
@@ -138,8 +139,10 @@ def _http(service: Service) -> FastAPI:
         return JSONResponse({"code": "not_ready", "message": text, "missing": missing}, 503)
 
     @app.get("/agent")
-    async def agent() -> dict[str, str]:
-        return dict(service.introduction)
+    async def agent(request: Request) -> dict[str, str]:
+        # A caller with a token of their own is told of no inspector: it is none of theirs.
+        where = app.state.inspector if granted(request.scope) is None else ""
+        return {**service.introduction, **({"inspector": where} if where else {})}
 
     @app.get("/metrics", response_model=None)
     def metrics() -> Response:

@@ -95,6 +95,7 @@ async def serve(
     if inspector is not None and inspector_pages is not None:
         app.http.include_router(inspection.router(inspector, has_key=key is not None))
         app.http.include_router(inspector_pages.routes())
+        app.http.state.inspector = inspection.PAGES
     if extend:
         extend(app.http)
     server, stop = _Server(_configure(app, options)), stop or asyncio.Event()

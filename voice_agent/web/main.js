@@ -132,7 +132,9 @@ state.show("idle");
 if (!navigator.mediaDevices?.getUserMedia) showTrouble(insecureTrouble());
 else {
   line.agent().then(
-    ({ name }) => {
+    ({ name, inspector }) => {
+      // Told only to whoever may look: never to a caller who came by an invitation.
+      element("inspector").hidden = !inspector;
       if (!name) return;
       captions.agent = name;
       element("agent").textContent = name;
