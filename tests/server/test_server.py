@@ -150,3 +150,13 @@ async def test_the_log_names_no_query_and_no_token(caplog: pytest.LogCaptureFixt
         await caller.close()
     handler_view = [record.getMessage() for record in caplog.records if record.name.startswith("voice_agent")]
     assert not any("very-secret-token" in text for text in handler_view)
+
+
+async def test_settings_of_workflows_need_the_key_where_one_is_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VOICE_AGENT_API_KEY", "a-key-for-the-settings")
+    async with serving(RecordingService()) as address, httpx.AsyncClient(base_url=f"http://{address}") as client:
+        path, good = "/agentic_workflow/settings", {"authorization": "Bearer a-key-for-the-settings"}
+        assert (await client.get(path)).status_code == 401
+        assert (await client.put(f"{path}/ReActAgentConfig", json={})).status_code == 401
+        assert (await client.get(path, headers=good)).json() == {"settings": [], "selected_configuration": ""}
+        assert (await client.put(f"{path}/X", json={}, headers=good)).status_code == 400
