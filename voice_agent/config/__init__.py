@@ -20,7 +20,15 @@ from voice_agent.config.keeping import InspectorOptions, RecordingOptions, Store
 from voice_agent.config.llm import LlmOptions, ToolCalls
 from voice_agent.config.options import Milliseconds, Options, Seconds
 from voice_agent.config.server import ServerOptions
-from voice_agent.config.speech import CacheOptions, PoolOptions, SpeechOptions, SttOptions, TtsOptions, VadOptions
+from voice_agent.config.speech import (
+    CacheOptions,
+    EndOfTurnOptions,
+    PoolOptions,
+    SpeechOptions,
+    SttOptions,
+    TtsOptions,
+    VadOptions,
+)
 from voice_agent.config.telephony import AudioSocketOptions
 from voice_agent.config.transfers import TransferOptions
 from voice_agent.config.turn_taking import TurnTaking
@@ -34,6 +42,7 @@ __all__ = [
     "ChannelOptions",
     "Channels",
     "ConversationOptions",
+    "EndOfTurnOptions",
     "IceServer",
     "InspectorOptions",
     "Integrations",

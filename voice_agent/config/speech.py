@@ -37,6 +37,15 @@ class VadOptions(Options):
     """``silero`` confirms what WebRTC finds; ``webrtc`` alone is cheaper and fooled by music and hum."""
 
 
+class EndOfTurnOptions(Options):
+    """What beside the words may tell that the caller goes on."""
+
+    name: Literal["words", "smart-turn"] = "words"
+    """``words`` alone, or the audio model ``smart-turn`` beside them, whenever a worker is to spare."""
+    path: Path | None = None
+    """A smart-turn v3 ``.onnx`` file, instead of the one that the extra ``smart-turn`` brings."""
+
+
 class PoolOptions(Options):
     """The worker pool that all calls share."""
 
@@ -68,6 +77,8 @@ class SpeechOptions(Options):
     """Text to speech."""
     vad: VadOptions = VadOptions()
     """Voice detection."""
+    end_of_turn: EndOfTurnOptions = EndOfTurnOptions()
+    """What tells that the caller has finished."""
     pool: PoolOptions = PoolOptions()
     """The workers that run them."""
     cache: CacheOptions = CacheOptions()

@@ -25,6 +25,7 @@ from voice_agent.speech.voice import CachedVoice
 log = logging.getLogger(__name__)
 
 RECOGNITION, VOICE, DETECTION = "speech to text", "text to speech", "voice detection"
+END_OF_TURN = "end of turn"
 """Names of what is loaded, as `/readyz` gives them."""
 
 
@@ -71,16 +72,20 @@ def _build(options: SpeechOptions, model: LanguageModel, language: str) -> Engin
     recognizer = WhisperRecognizer(options.stt, pool, threads)
     synthesizer = PiperSynthesizer(options.tts, pool, threads)
     detectors = DetectorFactory(options.vad)
+    loads = {VOICE: synthesizer.load, RECOGNITION: recognizer.load, DETECTION: detectors.load}
+    heard: Recognizer = recognizer
+    if options.end_of_turn.name == "smart-turn":
+        from voice_agent.speech.smart_turn import SmartTurn, TurnAwareRecognizer
+
+        smart_turn = SmartTurn(options.end_of_turn, threads)
+        loads[END_OF_TURN] = smart_turn.load
+        heard = TurnAwareRecognizer(recognizer, smart_turn, pool)
     return Engines(
         model=model,
-        recognizer=recognizer,
+        recognizer=heard,
         voice=CachedVoice(synthesizer, ResponseCache(options.cache), language=language),
         detectors=detectors,
-        loads={
-            VOICE: synthesizer.load,
-            RECOGNITION: recognizer.load,
-            DETECTION: detectors.load,
-        },
+        loads=loads,
         pool=pool,
     )
 

@@ -82,6 +82,12 @@ JOE = Bundle(
     sha256="58afce0321b8d9c46d7cdf9c16500cc55a793b4220212dba6b70fb788b3baf06",
     extra="piper",
 )
+SMART_TURN = Bundle(
+    packages=("pipecat",),
+    parts=("audio/turn/smart_turn/data/smart-turn-v3.2-cpu.onnx",),
+    sha256="2bb026316b14a660486a75b1733cd3fbab8c2fd0314dc9af7be49f8cca967e4f",
+    extra="smart-turn",
+)
 
 WHISPER_BUNDLES = {"tiny.en": TINY_EN, "base": BASE}
 PIPER_BUNDLES = {"en_US-joe-medium": JOE}
@@ -121,6 +127,25 @@ def whisper_model(name: str) -> str:
         f"{did_you_mean(name, [*WHISPER_BUNDLES, *known])} Give tiny.en or base (bundled), a size such as small.en, "
         "owner/name on the hub, or the path of a directory with model.bin.".strip(),
     )
+
+
+def smart_turn_weights(path: Path | None) -> Path:
+    """Return the ``.onnx`` file of the model that hears the end of a turn.
+
+    Args:
+        path: The operator's own; by default the one that the extra ``smart-turn`` brings.
+
+    Raises:
+        RemediableError: It is not there, or the bundled one is damaged.
+    """
+    if path is None:
+        (weights,) = parts = SMART_TURN.locate()
+        _verify(parts, SMART_TURN)
+        return weights
+    weights = path.expanduser()
+    if not weights.is_file():
+        raise RemediableError(f"speech.end_of_turn.path: {weights} is no file.", "Name a smart-turn v3 .onnx file.")
+    return weights
 
 
 def piper_voice(name: str) -> tuple[Path, Path]:
