@@ -137,6 +137,7 @@ async def test_a_call_is_told_as_the_store_holds_it_live_and_afterwards(
         assert (await client.get(f"{path}/recording")).status_code == 404
         assert not list((tmp_path / "calls").rglob("*.*"))
         assert await service.store.load("user-42") is None
+    assert "personal data of a conversation is shown" in caplog.messages
     logged = " ".join(record.getMessage() + str(record.__dict__) for record in caplog.records)
     assert NUMBER not in logged and "four seven" not in logged and "account is" not in logged
 

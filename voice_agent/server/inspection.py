@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Any, Protocol
@@ -24,6 +25,8 @@ from voice_agent.inspector.inspector import Busy, Search, Unknown
 from voice_agent.security import is_loopback
 from voice_agent.server.pages import INSPECTOR, ROOT, Pages
 from voice_agent.store.protocol import StoreUnavailable
+
+log = logging.getLogger(__name__)
 
 MAX_LIMIT = 200
 MAX_RECORDS = 500
@@ -101,9 +104,11 @@ def router(desk: InspectorDesk, *, has_key: bool) -> APIRouter:
                 return rest.error(503, "too_many_viewers", message)
             except _Bad as bad:
                 return rest.error(422, "bad_request", str(bad))
-            except StoreUnavailable:
+            except StoreUnavailable as fault:
+                log.error("the inspector cannot read the store: %s", fault)
                 return rest.error(503, "store_unavailable", "Conversations cannot be read now; the log says why.")
             except OSError:
+                log.exception("a conversation could not be deleted whole")
                 return rest.error(500, "delete_failed", "Not all of it could be deleted; the log says why.")
 
         return guard
@@ -249,6 +254,8 @@ def _personal(desk: InspectorDesk, request: Request) -> bool:
         return False
     if asked != "show" or not desk.options.personal_data:
         raise _Bad('Personal data is shown with personal=show, and only where "inspector.personal_data" is true.')
+    # Who opens what is marked leaves a trace.
+    log.warning("personal data of a conversation is shown", extra={"conversation": request.path_params["conversation"]})
     return True
 
 
