@@ -9,6 +9,8 @@ A call token takes the place of the key for one call and opens nothing else.
 
 from __future__ import annotations
 
+import base64
+import binascii
 import hashlib
 import hmac
 import ipaddress
@@ -17,6 +19,7 @@ from collections.abc import Mapping, MutableMapping
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
+from voice_agent.channels.pbx import sockets
 from voice_agent.channels.tokens import PREFIX, CallTokens, TokenRefused, hold_grant
 from voice_agent.channels.websocket import Denial
 from voice_agent.config import ServerOptions
@@ -24,7 +27,7 @@ from voice_agent.diagnostics import RemediableError
 
 OPEN_PATHS = frozenset({"/healthz", "/readyz"})
 """Probes need no key; they tell nothing about calls."""
-TOKEN_PATHS = frozenset({"/agent", "/ws", "/offer", "/webrtc/config"})
+TOKEN_PATHS = frozenset({"/agent", "/ws", "/offer", "/webrtc/config"}) | sockets.TOKEN_PATHS
 """Where a call token is enough, beside `TOKEN_PREFIX`."""
 TOKEN_PREFIX = "/call/"
 """Paths of one call; whoever answers them checks that it is the token's own (`tokens.granted`)."""
@@ -132,13 +135,23 @@ class Gate:
 def _presented(authorization: str, scope: Mapping[str, Any]) -> str:
     """What the client shows: a key or a token, or nothing."""
     scheme, _, presented = authorization.partition(" ")
-    if scheme.lower() != "bearer":
+    if scheme.lower() == "basic":
+        presented = _password(presented)
+    elif scheme.lower() != "bearer":
         presented = ""
     if not presented and scope["type"] == "websocket":
         # Browsers cannot set headers on a WebSocket.
         query = parse_qsl(scope["query_string"].decode("latin-1"))
         presented = next((value for name, value in query if name == "token"), "")
     return presented.strip()
+
+
+def _password(credentials: str) -> str:
+    """The password of ``Basic`` credentials: exchanges know no other way to send a key in a header."""
+    try:
+        return base64.b64decode(credentials.strip(), validate=True).decode("latin-1").partition(":")[2]
+    except binascii.Error:
+        return ""
 
 
 def _digest(key: str) -> bytes:

@@ -15,7 +15,7 @@ from tests.support.lines import Line, RecordingService, serving, until
 from tests.support.websocket_caller import WebSocketCaller
 from voice_agent.call.wire import EventMessage, MetricsMessage
 from voice_agent.channels.desk import CallRefused
-from voice_agent.channels.streaming import wire as stream_wire
+from voice_agent.channels.streaming import writer as stream_writer
 from voice_agent.channels.websocket import BadParameter, read_parameters
 
 
@@ -204,7 +204,7 @@ async def test_a_client_that_does_not_read_costs_bounded_memory_and_hears_the_ne
 async def test_a_client_that_takes_nothing_for_too_long_is_gone(
     service: RecordingService, address: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(stream_wire, "STUCK_S", 0.2)
+    monkeypatch.setattr(stream_writer, "STUCK_S", 0.2)
     caller = await WebSocketCaller.dial(address, max_queue=1)
     line = await service.calls.next_line()
     caller._reader.cancel()

@@ -8,27 +8,24 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable, MutableMapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 from urllib.parse import parse_qsl
 
 from voice_agent.call.wire import ErrorMessage
 from voice_agent.channels import identifiers, messages
 from voice_agent.channels.desk import CallDesk, CallRefused, CallRequest
 from voice_agent.channels.plain import CHANNEL, PlainSerializer
-from voice_agent.channels.streaming.wire import POLICY_VIOLATION, Receive, Send, StreamWire
+from voice_agent.channels.streaming.connection import POLICY_VIOLATION, TRY_AGAIN_LATER, Receive, Scope, Send
+from voice_agent.channels.streaming.wire import StreamWire
 from voice_agent.channels.tokens import Grant, granted
 
 log = logging.getLogger(__name__)
 
 RATES = (8000, 16000, 24000, 48000)
 DEFAULT_RATE = 16000
-TRY_AGAIN_LATER = 1013
 MAX_MESSAGE_BYTES = 64 * 1024
 """For the server's protocol layer, which closes the socket with 1009 on anything bigger."""
-
-Scope = MutableMapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@ from voice_agent.config.integrations import Integrations
 from voice_agent.config.keeping import InspectorOptions, RecordingOptions, StoreOptions
 from voice_agent.config.llm import LlmOptions, ToolCalls
 from voice_agent.config.options import Milliseconds, Options, Seconds
+from voice_agent.config.pbx import AsteriskOptions, FreeSwitchOptions, GenesysOptions, JambonzOptions
 from voice_agent.config.server import ServerOptions
 from voice_agent.config.speech import (
     CacheOptions,
@@ -37,15 +38,19 @@ from voice_agent.config.webrtc import IceServer, WebRtcOptions
 __all__ = [
     "AgentFile",
     "AgentIdentity",
+    "AsteriskOptions",
     "AudioSocketOptions",
     "CacheOptions",
     "ChannelOptions",
     "Channels",
     "ConversationOptions",
     "EndOfTurnOptions",
+    "FreeSwitchOptions",
+    "GenesysOptions",
     "IceServer",
     "InspectorOptions",
     "Integrations",
+    "JambonzOptions",
     "LlmOptions",
     "Milliseconds",
     "Options",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from voice_agent.config.channel import ChannelOptions, TextChannelOptions
 from voice_agent.config.options import Options
+from voice_agent.config.pbx import AsteriskOptions, FreeSwitchOptions, GenesysOptions, JambonzOptions
 from voice_agent.config.telephony import AudioSocketOptions
 from voice_agent.config.webrtc import WebRtcOptions
 
@@ -17,5 +18,13 @@ class Channels(Options):
     """Calls from browsers, on ``/offer``."""
     audiosocket: AudioSocketOptions = AudioSocketOptions()
     """Calls from Asterisk's AudioSocket."""
+    asterisk: AsteriskOptions = AsteriskOptions()
+    """Calls from Asterisk's WebSocket channel driver."""
+    freeswitch: FreeSwitchOptions = FreeSwitchOptions()
+    """Calls from FreeSWITCH."""
+    jambonz: JambonzOptions = JambonzOptions()
+    """Calls from jambonz."""
+    genesys: GenesysOptions = GenesysOptions()
+    """Calls from Genesys Cloud."""
     text: TextChannelOptions = TextChannelOptions()
     """Messages by HTTP."""

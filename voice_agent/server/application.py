@@ -6,7 +6,7 @@ directly, everything else goes to FastAPI. The gate stands before both.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, MutableMapping
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from http import HTTPStatus
 from typing import Any, Protocol
 
@@ -19,7 +19,8 @@ from starlette.exceptions import HTTPException
 
 from voice_agent.channels import rest, rest_calls, rest_settings
 from voice_agent.channels.desk import CallDesk, SettingsDesk, TextDesk
-from voice_agent.channels.streaming.wire import Receive, Send
+from voice_agent.channels.pbx.sockets import pbx_sockets
+from voice_agent.channels.streaming.connection import Receive, Send
 from voice_agent.channels.tokens import CallTokens, granted
 from voice_agent.channels.webrtc.channel import WebRtcChannel
 from voice_agent.channels.websocket import Denial, WebSocketChannel, deny
@@ -31,6 +32,10 @@ NOTHING_HERE = (
     "There is nothing here. Calls come by WebSocket to /ws or by WebRTC to /offer, text by POST to "
     "/v1/conversations/ID/messages; /healthz, /readyz and /metrics tell how the service is."
 )
+
+NO_SOCKET = "There is no WebSocket here. Ours is at /ws; those of exchanges must be enabled under channels."
+
+ASGI = Callable[[MutableMapping[str, Any], Receive, Send], Awaitable[None]]
 
 
 class Service(Protocol):
@@ -86,7 +91,8 @@ class Application:
 
     def __init__(self, service: Service, gate: Gate, allowed_origins: tuple[str, ...] = ()) -> None:
         self._gate = gate
-        self._websocket = WebSocketChannel(service.calls, gate)
+        self._sockets: dict[str, ASGI] = {"/ws": WebSocketChannel(service.calls, gate)}
+        self._sockets.update(pbx_sockets(service.calls, gate, service.channels))
         self._webrtc = WebRtcChannel(service.calls, service.channels.webrtc)
         self.http = _http(service)
         self.http.include_router(self._webrtc.routes())
@@ -110,10 +116,10 @@ class Application:
 
     async def __call__(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
         if scope["type"] == "websocket":
-            if scope["path"] == "/ws":
-                await self._websocket(scope, receive, send)
+            if socket := self._sockets.get(scope["path"]):
+                await socket(scope, receive, send)
             else:
-                await deny(send, self._gate(scope) or Denial(404, "not_found", "The WebSocket is at /ws."))
+                await deny(send, self._gate(scope) or Denial(404, "not_found", NO_SOCKET))
         elif denial := self._gate(scope):
             await rest.error(denial.status, denial.code, denial.message)(scope, receive, send)
         else:

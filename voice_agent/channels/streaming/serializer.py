@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from voice_agent.call.wire import WireMessage, WireTraits
 from voice_agent.channels.messages import CallerHangUp, Key, Mute, Played, TypedText
 
+DRAIN_MARK = "drain."
+"""What the names of marks begin with that ask whether all audio before them has been played."""
 Message = str | bytes
 """One WebSocket message: text or binary."""
 
@@ -48,7 +50,38 @@ class MarkReached:
     name: str
 
 
-Inbound = Started | Media | MarkReached | Key | TypedText | Played | Mute | CallerHangUp
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What the far end is owed for its message, such as a pong."""
+
+    message: Message
+
+
+@dataclass(frozen=True, slots=True)
+class Farewell:
+    """The far end ends the call, and waits for this last message before it goes.
+
+    Attributes:
+        reason: How the call ends, as of `voice_agent.call.wire.Wire.run`.
+    """
+
+    message: Message
+    reason: str = "hang_up"
+
+
+@dataclass(frozen=True, slots=True)
+class FlowControl:
+    """The far end has no room for more audio, or has room again.
+
+    What is not sent meanwhile is dropped: its time has passed when there is room again.
+    """
+
+    full: bool
+
+
+Inbound = (
+    Started | Media | MarkReached | Key | TypedText | Played | Mute | CallerHangUp | Answer | Farewell | FlowControl
+)
 
 
 class Serializer(Protocol):
@@ -95,4 +128,20 @@ class Serializer(Protocol):
 
     def hang_up(self, reason: str) -> Iterable[Message]:
         """Return what is said before the socket is closed."""
+        ...
+
+
+@runtime_checkable
+class FarEndCloses(Protocol):
+    """A serializer after whose `Serializer.hang_up` the far end says goodbye and closes; it is given a moment to."""
+
+    far_end_closes: bool
+
+
+@runtime_checkable
+class Stamps(Protocol):
+    """A serializer that completes its texts as they leave, in the order in which they do (sequence numbers)."""
+
+    def stamp(self, text: str) -> str:
+        """Return the text as it is sent."""
         ...

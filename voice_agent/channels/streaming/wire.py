@@ -13,62 +13,69 @@ What leaves, in order; control overtakes audio::
 from __future__ import annotations
 
 import asyncio
+import itertools
 import logging
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
-from voice_agent.audio.frames import FRAME_MS, SAMPLE_BYTES, SAMPLE_RATE, Reframer
-from voice_agent.audio.resample import Resampler
 from voice_agent.call.wire import CallInputs, ErrorMessage, MarkMessage, WireMessage, WireTraits
 from voice_agent.channels.controls import Controls
 from voice_agent.channels.intake import Intake
 from voice_agent.channels.messages import BadMessage, CallerHangUp, Key, Mute, Played, TypedText
-from voice_agent.channels.outbox import Outbox
-from voice_agent.channels.streaming.serializer import Inbound, MarkReached, Media, Message, Serializer
+from voice_agent.channels.streaming.connection import NORMAL_CLOSURE, Receive, Send
+from voice_agent.channels.streaming.serializer import (
+    DRAIN_MARK,
+    Answer,
+    FarEndCloses,
+    Farewell,
+    FlowControl,
+    Inbound,
+    MarkReached,
+    Media,
+    Message,
+    Serializer,
+    Stamps,
+)
+from voice_agent.channels.streaming.speech import FRAME_S, OutgoingSpeech
+from voice_agent.channels.streaming.writer import Writer
 from voice_agent.telemetry.metrics import AUDIO_DROPPED
 
 log = logging.getLogger(__name__)
 
-STUCK_S = 10.0
-"""A client that takes nothing for this long while its outbox overflows is gone."""
 CLOSE_S = 2.0
 """Limit on saying goodbye to a socket."""
 READS = (200, 400.0)
 """Messages of any kind read at once, and per second after that; the sender then waits. Audio needs 50 to 100."""
-NORMAL_CLOSURE, POLICY_VIOLATION = 1000, 1008
-
-_FRAME_S = FRAME_MS / 1000
-
-Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
-Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
 
 class StreamWire:
     """Implements `voice_agent.call.wire.Wire` on an accepted ASGI WebSocket."""
 
-    def __init__(self, receive: Receive, send: Send, serializer: Serializer) -> None:
-        """Must be made on the running loop."""
-        self._receive, self._send_asgi, self._serializer = receive, send, serializer
+    def __init__(self, receive: Receive, send: Send, serializer: Serializer, early: Sequence[Inbound] = ()) -> None:
+        """Must be made on the running loop.
+
+        Args:
+            early: What has been read already, and belongs to the call.
+        """
+        self._receive, self._send_asgi, self._serializer, self._early = receive, send, serializer, early
         self._channel = serializer.traits.channel
         self._loop = asyncio.get_running_loop()
         now, rate = self._loop.time(), serializer.rate
         self._intake = Intake(rate, now)
-        self._outgoing = Resampler(SAMPLE_RATE, rate)
-        exact = serializer.frame_ms
-        self._frames = None if exact is None else Reframer(rate * exact // 1000 * SAMPLE_BYTES)
+        self._speech = OutgoingSpeech(rate, serializer.frame_ms, self._queue_audio, now)
         self._controls = Controls(lambda code, text: self.send(ErrorMessage(code, text)), now)
         self._dropped_s = 0.0
-        self._outbox = Outbox()
+        self._writer = Writer(send, serializer.stamp if isinstance(serializer, Stamps) else None)
+        self._outbox = self._writer.outbox
         for message in serializer.opening():
             self._outbox.add(message)
-        self._plays_until = now
-        self._blocked_since: float | None = None
-        self._writer_sleeps: asyncio.Future[None] | None = None
         self._backlog = asyncio.Event()
         self._over: asyncio.Future[str] = self._loop.create_future()
-        self._closing = False
-        self._close_sent = False
+        self._leaving: str = "closed"
+        self._closing = self._hung_up = self._far_end_is_full = False
+        self._drains: dict[str, asyncio.Future[None]] = {}
+        self._drain_names = map(f"{DRAIN_MARK}{{}}".format, itertools.count(1))
+        self._limit: asyncio.TimerHandle | None = None
 
     @property
     def traits(self) -> WireTraits:
@@ -89,6 +96,8 @@ class StreamWire:
                 return await asyncio.shield(self._over)
             finally:
                 self._end("disconnected")
+                if self._limit is not None:
+                    self._limit.cancel()
                 for task in tasks:
                     task.cancel()
 
@@ -98,9 +107,9 @@ class StreamWire:
         A client that floods gets no closing handshake: the server would go on reading until it answers.
         """
         self._end("closed")
-        if self._close_sent or self._controls.floods:
+        if self._writer.close_sent or self._controls.floods:
             return
-        self._close_sent = True
+        self._writer.close_sent = True
         try:
             async with asyncio.timeout(CLOSE_S):
                 await self._send_asgi({"type": "websocket.close", "code": NORMAL_CLOSURE})
@@ -109,6 +118,7 @@ class StreamWire:
 
     async def _read(self, call: CallInputs) -> None:
         receive, now = self._receive, self._loop.time
+        self._act_on(self._early, call)
         read, since = 0, now()
         while True:
             message = await receive()
@@ -134,6 +144,9 @@ class StreamWire:
             return
         if not items:
             self._may_control()
+        self._act_on(items, call)
+
+    def _act_on(self, items: Sequence[Inbound], call: CallInputs) -> None:
         for item in items:
             if isinstance(item, Media):
                 if pcm := self._intake.push(item.pcm, self._loop.time()):
@@ -152,7 +165,7 @@ class StreamWire:
             text = "Audio must come in real time; some of it was dropped."
             self._controls.complain("audio_too_fast", text, self._loop.time())
         self._dropped_s += dropped_s
-        await asyncio.sleep(_FRAME_S)
+        await asyncio.sleep(FRAME_S)
 
     def _may_control(self) -> bool:
         """Whether one more message that is no audio is acted on."""
@@ -165,10 +178,21 @@ class StreamWire:
     def _control(self, item: Inbound, call: CallInputs) -> None:
         match item:
             case MarkReached(name):
-                call.mark_reached(name)
+                if drain := self._drains.pop(name, None):
+                    drain.set_result(None)
+                else:
+                    call.mark_reached(name)
+            case FlowControl(full):
+                self._far_end_is_full = full
+            case Answer(message):
+                if not self._outbox.is_full:
+                    self._outbox.add(message)
+                    self._writer.wake()
+            case Farewell(message, reason):
+                self._part(message, reason)
             case TypedText() | Key() | Played() | Mute() | CallerHangUp():
-                if reason := self._controls.act(item, call):
-                    self._end(reason)
+                if why := self._controls.act(item, call):
+                    self._end(why)
 
     async def _catch_up(self, call: CallInputs) -> None:
         """Hand over audio that came faster than real time, when its time has come."""
@@ -181,42 +205,27 @@ class StreamWire:
                     call.hear(pcm)
 
     async def _write(self) -> None:
-        outbox, send = self._outbox, self._send_asgi
         try:
-            while True:
-                while outbox:
-                    item = outbox.take()
-                    if item["type"] == "websocket.close":
-                        self._close_sent = True
-                    await send(item)
-                    self._blocked_since = None
-                    if self._close_sent:
-                        self._end("closed")
-                        return
-                self._writer_sleeps = self._loop.create_future()
-                await self._writer_sleeps
+            await self._writer.run()
+            self._end(self._leaving)
         except (OSError, RuntimeError):
-            # The far end went while we sent: ASGI servers raise OSError, some of them RuntimeError.
+            # The far end went while we sent.
             self._end("disconnected")
 
     # What the call asks of its wire
 
     def send_audio(self, frame: bytes) -> None:
-        if self._closing:
+        if self._closing or self._far_end_is_full:
             return
-        now = self._loop.time()
-        self._plays_until = (self._plays_until if self._plays_until > now else now) + _FRAME_S
-        self._queue_audio(self._outgoing.push(frame), now)
+        self._speech.push(frame, self._loop.time())
 
     def clear(self) -> None:
         if self._closing:
             return
-        self._outgoing.flush()
-        if self._frames is not None:
-            self._frames.reset()
+        self._speech.clear(self._loop.time())
         self._outbox.clear(self._serializer.clear())
-        self._plays_until = self._loop.time()
-        self._wake()
+        self._far_end_is_full = False
+        self._writer.wake()
 
     def send(self, message: WireMessage) -> None:
         if self._closing or (written := self._serializer.message(message)) is None:
@@ -226,61 +235,62 @@ class StreamWire:
             self._end("disconnected")
             return
         self._outbox.add(written, mark=isinstance(message, MarkMessage))
-        self._wake()
+        self._writer.wake()
 
     async def drain(self, timeout_s: float) -> bool:
-        """True once all audio has left and, at the speed of speech, has been played."""
-        self._queue_audio(self._outgoing.flush(), self._loop.time(), last=True)
+        """True once all audio has left and, at the speed of speech, was played; and the far end says so, if it can."""
+        self._speech.finish()
         deadline = self._loop.time() + timeout_s
         while not self._over.done():
             now = self._loop.time()
-            unplayed_s = self._plays_until - now
+            unplayed_s = self._speech.plays_until - now
             if not self._outbox.frames and unplayed_s <= 0:
-                return True
+                return not self._serializer.traits.echoes_marks or await self._come_to_the_end(deadline)
             if now >= deadline:
                 return False
-            await asyncio.wait({self._over}, timeout=min(max(unplayed_s, _FRAME_S), deadline - now))
+            await asyncio.wait({self._over}, timeout=min(max(unplayed_s, FRAME_S), deadline - now))
         return False
 
     async def hang_up(self, reason: str) -> None:
         if not self._closing:
-            self._closing = True
+            self._closing = self._hung_up = True
             for message in self._serializer.hang_up(reason):
                 self._outbox.add(message)
-            self._outbox.add_close(NORMAL_CLOSURE)
-            self._wake()
+            if not isinstance(self._serializer, FarEndCloses):
+                self._outbox.add_close(NORMAL_CLOSURE)
+            self._writer.wake()
         await asyncio.wait({self._over}, timeout=CLOSE_S)
         self._end("closed")
 
     # Inner workings
 
-    def _queue_audio(self, pcm: bytes, now: float, *, last: bool = False) -> None:
-        """Queue PCM at the wire's rate, cut to the frames that the far end wants."""
-        if self._frames is None:
-            pieces = [pcm]
-        else:
-            pieces = self._frames.push(pcm)
-            if last:
-                pieces.append(self._frames.flush())
-        for piece in filter(None, pieces):
-            if not self._outbox.add_audio(self._serializer.audio(piece)):
-                self._overflows(now)
-            self._wake()
+    async def _come_to_the_end(self, deadline: float) -> bool:
+        """Whether the far end comes to a mark behind all audio by then."""
+        name, come = next(self._drain_names), self._loop.create_future()
+        self._drains[name] = come
+        try:
+            self.send(MarkMessage(name))
+            limit_s = deadline - self._loop.time()
+            await asyncio.wait({come, self._over}, timeout=limit_s, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            self._drains.pop(name, None)
+        return come.done()
 
-    def _overflows(self, now: float) -> None:
-        """The client reads too slowly, or no more: the writer resets the time with each item it gets rid of."""
-        if self._blocked_since is None:
-            self._blocked_since = now
-        elif now - self._blocked_since > STUCK_S:
-            log.warning("the client took no audio for %.0f s; it counts as gone", STUCK_S)
+    def _part(self, message: Message, reason: str) -> None:
+        """The far end leaves: send it one last message, and close."""
+        self._leaving, self._closing = reason, True
+        self._outbox.clear(())
+        self._outbox.add(message)
+        self._outbox.add_close(NORMAL_CLOSURE)
+        self._writer.wake()
+        self._limit = self._loop.call_later(CLOSE_S, self._end, reason)
+
+    def _queue_audio(self, pcm: bytes) -> None:
+        if not self._writer.add_audio(self._serializer.audio(pcm)):
             self._end("disconnected")
-
-    def _wake(self) -> None:
-        if self._writer_sleeps is not None and not self._writer_sleeps.done():
-            self._writer_sleeps.set_result(None)
 
     def _end(self, reason: str) -> None:
         """End the run, once; later reasons do not count."""
         self._closing = True
         if not self._over.done():
-            self._over.set_result(reason)
+            self._over.set_result("closed" if self._hung_up else reason)

@@ -1,0 +1,1 @@
+"""Telephone exchanges that bring a call's audio over a WebSocket: Asterisk, FreeSWITCH, jambonz, Genesys."""

@@ -1,0 +1,199 @@
+"""The way in of providers that stream a call over a WebSocket of their own making.
+
+::
+
+    upgrade ─▶ doorkeeper ─▶ accept ─▶ read until the provider says which call it is ─▶ desk
+                 refuses                 at most HANDSHAKE_S and HANDSHAKE_MESSAGES
+
+What tells one provider from another is its `Serializer`, made anew for each connection.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from urllib.parse import parse_qsl
+
+from voice_agent.channels import identifiers
+from voice_agent.channels.desk import CallDesk, CallRefused, CallRequest
+from voice_agent.channels.messages import BadMessage, CallerHangUp
+from voice_agent.channels.streaming.connection import (
+    NORMAL_CLOSURE,
+    POLICY_VIOLATION,
+    TRY_AGAIN_LATER,
+    Receive,
+    Scope,
+    Send,
+)
+from voice_agent.channels.streaming.serializer import (
+    Answer,
+    Farewell,
+    Inbound,
+    Media,
+    Message,
+    Serializer,
+    Stamps,
+    Started,
+)
+from voice_agent.channels.streaming.wire import StreamWire
+from voice_agent.channels.tokens import PREFIX, CallTokens, Grant, TokenRefused, granted
+from voice_agent.channels.websocket import Doorkeeper, deny
+from voice_agent.telemetry.metrics import CONNECTIONS_REFUSED
+
+log = logging.getLogger(__name__)
+
+HANDSHAKE_S = 5.0
+"""Limit on the provider's word which call it is."""
+HANDSHAKE_MESSAGES = 200
+"""Messages read before that; more are no handshake."""
+MAX_HANDSHAKES = 200
+"""Connections of one channel that have not said which call they are; more are turned away."""
+TOKEN_PARAMETER = "token"
+"""Parameter of a stream that carries a call token, where the provider can send it in no other way."""
+
+MakeSerializer = Callable[[Scope], Serializer]
+"""Makes the serializer of one connection, from the ASGI scope of its upgrade. Raises `BadMessage` for a bad query."""
+
+
+class _Refused(Exception):
+    """The connection does not become a call."""
+
+    def __init__(self, code: str, close_code: int = POLICY_VIOLATION) -> None:
+        super().__init__(code)
+        self.code, self.close_code = code, close_code
+
+
+@dataclass(frozen=True, slots=True)
+class _Beginning:
+    """What the handshake told, and what was read behind it."""
+
+    started: Started
+    early: Sequence[Inbound]
+
+
+class MediaSocketChannel:
+    """ASGI application for the path that a provider connects to.
+
+    Args:
+        doorkeeper: Judges each upgrade before it is accepted.
+        subprotocols: Of those that the provider offers, the first of these is agreed to.
+        tokens: Where given, a stream's own parameter may carry a call token (`TOKEN_PARAMETER`).
+    """
+
+    def __init__(
+        self,
+        desk: CallDesk,
+        doorkeeper: Doorkeeper,
+        make_serializer: MakeSerializer,
+        *,
+        subprotocols: Sequence[str] = (),
+        tokens: CallTokens | None = None,
+    ) -> None:
+        self._desk, self._doorkeeper, self._make_serializer = desk, doorkeeper, make_serializer
+        self._subprotocols, self._tokens = tuple(subprotocols), tokens
+        self._handshakes = 0
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if denial := self._doorkeeper(scope):
+            log.warning("connection refused: %s", denial.code)
+            await deny(send, denial)
+            return
+        await receive()  # websocket.connect
+        try:
+            await self._answer(scope, receive, send)
+        except OSError:
+            log.debug("the far end left during the handshake")
+
+    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+        offered = scope.get("subprotocols") or ()
+        agreed = next((name for name in self._subprotocols if name in offered), None)
+        await send({"type": "websocket.accept", "subprotocol": agreed})
+        serializer: Serializer | None = None
+        try:
+            serializer = self._make_serializer(scope)
+            if (beginning := await self._begin(serializer, receive, send)) is None:
+                return
+            request = self._request(scope, serializer, beginning.started)
+            wire = StreamWire(receive, send, serializer, beginning.early)
+            await self._desk.take(request, wire)
+            await wire.close()
+        except BadMessage as fault:
+            await _turn_away(serializer, send, fault.code, POLICY_VIOLATION)
+        except TokenRefused as refusal:
+            await _turn_away(serializer, send, refusal.code, POLICY_VIOLATION)
+        except CallRefused as refusal:
+            await _turn_away(serializer, send, refusal.code, TRY_AGAIN_LATER if refusal.retry else POLICY_VIOLATION)
+        except _Refused as refusal:
+            await _turn_away(serializer, send, refusal.code, refusal.close_code)
+
+    async def _begin(self, serializer: Serializer, receive: Receive, send: Send) -> _Beginning | None:
+        """Read until it is known which call this is; None where the far end went before that."""
+        if self._handshakes >= MAX_HANDSHAKES:
+            raise _Refused("too_many_connections", TRY_AGAIN_LATER)
+        self._handshakes += 1
+        try:
+            async with asyncio.timeout(HANDSHAKE_S):
+                return await _handshake(serializer, receive, send)
+        except TimeoutError:
+            raise _Refused("no_handshake") from None
+        finally:
+            self._handshakes -= 1
+
+    def _request(self, scope: Scope, serializer: Serializer, started: Started) -> CallRequest:
+        query = dict(parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True))
+        grant = granted(scope) or self._grant_of(started)
+        asked = query.get("conversation")
+        conversation_id = identifiers.chosen(asked, grant)
+        if conversation_id is None:
+            raise _Refused("bad_conversation")
+        if grant is None and not asked and identifiers.is_conversation_id(started.call):
+            conversation_id = started.call
+        return CallRequest(conversation_id, serializer.traits.channel, grant=grant)
+
+    def _grant_of(self, started: Started) -> Grant | None:
+        token = started.parameters.get(TOKEN_PARAMETER, "")
+        return self._tokens.find(token) if self._tokens is not None and token.startswith(PREFIX) else None
+
+
+async def _handshake(serializer: Serializer, receive: Receive, send: Send) -> _Beginning | None:
+    for _ in range(HANDSHAKE_MESSAGES):
+        message = await receive()
+        if message["type"] != "websocket.receive":
+            return None
+        data = message.get("bytes")
+        items = serializer.read(message.get("text") or "" if data is None else data)
+        for at, item in enumerate(items):
+            match item:
+                case Started():
+                    return _Beginning(item, items[at + 1 :])
+                case Answer(answer):
+                    await send(_sent(serializer, answer))
+                case Farewell(answer, _):
+                    await send(_sent(serializer, answer))
+                    await send({"type": "websocket.close", "code": NORMAL_CLOSURE})
+                    return None
+                case CallerHangUp():
+                    await send({"type": "websocket.close", "code": NORMAL_CLOSURE})
+                    return None
+                case Media():
+                    pass  # of no call yet
+    raise _Refused("no_handshake")
+
+
+async def _turn_away(serializer: Serializer | None, send: Send, code: str, close_code: int) -> None:
+    """Say that the call cannot be, in the provider's own words, and close."""
+    channel = serializer.traits.channel if serializer is not None else "websocket"
+    CONNECTIONS_REFUSED.labels(channel=channel, code=code).inc()
+    log.warning("connection refused: %s", code)
+    if serializer is not None:
+        for message in serializer.hang_up(code):
+            await send(_sent(serializer, message))
+    await send({"type": "websocket.close", "code": close_code, "reason": code})
+
+
+def _sent(serializer: Serializer, message: Message) -> dict[str, str | bytes]:
+    if isinstance(message, bytes):
+        return {"type": "websocket.send", "bytes": message}
+    return {"type": "websocket.send", "text": serializer.stamp(message) if isinstance(serializer, Stamps) else message}
