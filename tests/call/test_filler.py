@@ -111,7 +111,7 @@ async def test_the_wordings_go_round_over_the_turns_of_a_call() -> None:
 
 @virtual_time
 async def test_a_minute_of_thinking_costs_one_timer() -> None:
-    """Field report 95: a filler that spins, and callers who hear nothing else."""
+    """A filler that spins, and callers who hear nothing else."""
     loop = asyncio.get_running_loop()
     timers: list[float] = []
     original = loop.call_later

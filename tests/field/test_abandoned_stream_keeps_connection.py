@@ -1,4 +1,4 @@
-"""Field report 60: abandoned streams leave the upstream connection open.
+"""Abandoned streams leave the upstream connection open.
 
 Symptom: after barge-ins the pool of connections runs dry and the provider keeps generating words
 that nobody hears. Right: each cancelled turn closes its own response, and the provider sees it.

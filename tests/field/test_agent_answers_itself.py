@@ -1,7 +1,6 @@
 """The agent replied to its own message, again and again.
 
 Right: a reply comes only of the caller, of a tool's result, or of a silence; one event, one reply.
-Field report 72.
 """
 
 from __future__ import annotations

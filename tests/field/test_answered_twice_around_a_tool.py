@@ -1,6 +1,6 @@
 """The model answered and called a tool in one reply, and was then made to answer a second time.
 
-Right: when nothing is left to say after the tool, nothing is said. Field report 41.
+Right: when nothing is left to say after the tool, nothing is said.
 """
 
 from __future__ import annotations

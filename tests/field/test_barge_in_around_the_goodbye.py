@@ -2,7 +2,7 @@
 
 Right: the end of a call has one instant of decision. Before it everything is rolled back; at it the
 end is recorded and asked for; a caller who speaks over the goodbye stays on the line and can end the
-call again. Field report 42.
+call again.
 """
 
 from __future__ import annotations

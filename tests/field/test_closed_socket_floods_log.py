@@ -1,4 +1,4 @@
-"""Sending on a WebSocket whose caller had just gone raised, and filled the log with errors (field report 92).
+"""Sending on a WebSocket whose caller had just gone raised, and filled the log with errors.
 
 Right: a closed socket is the end of the call, once, however often and in whatever state it is noticed.
 """

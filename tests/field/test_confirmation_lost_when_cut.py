@@ -1,7 +1,6 @@
 """The booking was made, its confirmation was cut off by the caller, and the agent no longer knew of it.
 
 Right: what was done stands in memory and in the tracker, whatever was heard of the words about it.
-Field report 30.
 """
 
 from __future__ import annotations

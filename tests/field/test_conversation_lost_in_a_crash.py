@@ -1,5 +1,5 @@
 """A process that dies takes its conversations with it: the caller who comes back is a stranger, or the tool that had
-booked for them books again (related to field report 1: finished tool results are lost).
+booked for them books again: finished results of tools are lost.
 
 Right: whatever the instant, the conversation can be read, a turn that was running is closed as cancelled, and what
 was recorded as done is not done again.

@@ -1,4 +1,4 @@
-"""Speech crackles, and frames come out two bytes short (field reports 86 and 112).
+"""Speech crackles, and frames come out two bytes short.
 
 Cause: each chunk resampled on its own, without the filter's state. Right: a sine sent in 20 ms chunks
 equals the whole buffer's result (SNR > 60 dB) at exactly the right length, in frames of exactly 640 bytes.

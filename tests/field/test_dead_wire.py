@@ -22,7 +22,7 @@ GREETING = "Hello, how can I help you today?"
 @virtual_time
 @pytest.mark.parametrize("media_until", [0.0, 5.0])
 async def test_no_frames_at_all_end_the_call(media_until: float, caplog: pytest.LogCaptureFixture) -> None:
-    """Field report 85 (and 115: no flood of warnings meanwhile)."""
+    """And no flood of warnings meanwhile."""
     wire = FakeWire(600, media_until=media_until)
     talk = ScriptedConversation(says(GREETING))
     with caplog.at_level(logging.WARNING):
@@ -56,7 +56,6 @@ class _Breaking(FakeWire):
 
 @virtual_time
 async def test_a_wire_that_raises_ends_its_own_call_with_one_line(caplog: pytest.LogCaptureFixture) -> None:
-    """Field report 91."""
     with caplog.at_level(logging.WARNING):
         calls: list[object] = []
         outcome = await place(
@@ -71,7 +70,6 @@ async def test_a_wire_that_raises_ends_its_own_call_with_one_line(caplog: pytest
 @virtual_time
 @pytest.mark.parametrize("at", [0.1, 0.5, 0.98, 1.0, 1.02])
 async def test_a_socket_that_closes_in_mid_speech_is_one_quiet_end(at: float, caplog: pytest.LogCaptureFixture) -> None:
-    """Field report 92."""
     wire = FakeWire(at, leave="disconnected")
     talk = ScriptedConversation(says(GREETING))
     with caplog.at_level(logging.WARNING):

@@ -1,5 +1,4 @@
-"""A WAV header, a JSON error or an odd number of bytes from a speech service was played as loud static
-(field report 88).
+"""A WAV header, a JSON error or an odd number of bytes from a speech service was played as loud static.
 
 Right: what is not bare PCM never reaches the wire; the caller hears the fallback, the text still comes.
 """

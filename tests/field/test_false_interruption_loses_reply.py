@@ -20,7 +20,7 @@ GREETING = "Hello, this is the front desk. How can I help you today?"
 @virtual_time
 @pytest.mark.parametrize("guard_s", [0, 3])
 async def test_a_noise_before_the_first_frame_does_not_lose_the_greeting(guard_s: float) -> None:
-    """Field report 14: noise at 50 ms, the first audio would come at 300 ms."""
+    """Noise at 50 ms, the first audio would come at 300 ms."""
     wire = FakeWire(8)
     wire.noise(0.05, 0.12)
     talk = ScriptedConversation(says(GREETING))
@@ -32,7 +32,7 @@ async def test_a_noise_before_the_first_frame_does_not_lose_the_greeting(guard_s
 
 @virtual_time
 async def test_a_cough_while_the_agent_thinks_does_not_lose_the_reply() -> None:
-    """Field report 15: the reply is held while the cough lasts, then spoken whole."""
+    """The reply is held while the cough lasts, then spoken whole."""
     wire = FakeWire(12)
     end = wire.speak(2.0, "what is my balance?")
     wire.noise(end + 0.9, 0.14)
@@ -50,7 +50,7 @@ async def test_a_cough_while_the_agent_thinks_does_not_lose_the_reply() -> None:
 
 @virtual_time
 async def test_speech_goes_on_from_the_cut_word_after_a_noise() -> None:
-    """Field report 16: speech stops and never resumes."""
+    """Speech stops and never resumes."""
     wire = FakeWire(12)
     wire.noise(1.0, 0.15)
     talk = ScriptedConversation(says(GREETING))

@@ -1,7 +1,7 @@
 """A tool finished, the caller barged in, the result was dropped, and the model called the tool again.
 
 Right: a finished result is recorded once, whatever happens next, and the next prompt shows one call
-with one result. Field report 33.
+with one result.
 """
 
 from __future__ import annotations

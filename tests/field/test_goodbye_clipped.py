@@ -28,7 +28,7 @@ async def _bye(speaker: Speaker) -> None:
 async def test_every_frame_of_the_goodbye_is_played_before_the_hang_up(
     far_end_s: float, reports_position: bool
 ) -> None:
-    """Field reports 81 and 84, with a far end that is late by 1.5 s."""
+    """With a far end that is late by 1.5 s."""
     wire = FakeWire(30, drain_s=far_end_s, reports_position=reports_position)
     talk = ScriptedConversation(_bye)
     outcome = await place(wire, talk)

@@ -1,7 +1,7 @@
 """A greeting set for one call, or by the project, was ignored and the default was said.
 
 Right: what is nearest wins: the session-start skill's own wording, then the project's, then the
-packaged; and what is known of this call chooses between variants. Field report 78.
+packaged; and what is known of this call chooses between variants.
 """
 
 from __future__ import annotations

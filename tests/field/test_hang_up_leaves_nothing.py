@@ -70,7 +70,7 @@ class _StuckRecognizer:
 
 @virtual_time
 async def test_a_hang_up_while_engines_are_only_starting_ends_the_call() -> None:
-    """Field report 44: the recogniser and the voice have not answered once."""
+    """The recogniser and the voice have not answered once."""
     loop = asyncio.get_running_loop()
     wire = FakeWire(2.6)
     wire.speak(1.0, "hello hello hello.")
@@ -91,7 +91,7 @@ async def _ignores_cancellation(speaker: Speaker) -> None:
 
 @virtual_time
 async def test_stuck_wire_engines_and_dialogue_end_within_the_closing_time() -> None:
-    """Field reports 45, 47, 48 and 50: nothing that is stuck delays the close beyond its limit."""
+    """Nothing that is stuck delays the close beyond its limit."""
     loop = asyncio.get_running_loop()
     abandoned = REGISTRY.get_sample_value("voice_agent_abandoned_tasks_total", {"kind": "turn"}) or 0.0
     wire = FakeWire(4.0, stuck=True)
@@ -131,7 +131,6 @@ async def test_a_recogniser_that_ignores_cancellation_does_not_hold_the_call() -
 
 @virtual_time
 async def test_ending_from_three_tasks_at_once_while_the_caller_leaves_is_one_end() -> None:
-    """Field report 49."""
     wire = FakeWire(2.0)
     talk = ScriptedConversation(says("Hello, this is a long greeting that is still playing when all ends."))
     async with MediaClock() as clock:
@@ -176,7 +175,7 @@ async def test_a_call_cancelled_from_outside_still_closes_its_conversation() -> 
 
 @virtual_time
 async def test_hundred_calls_one_after_the_other_leave_nothing() -> None:
-    """Field reports 52 and 53: no task, no reference, whatever instant they end at."""
+    """No task, no reference, whatever instant they end at."""
     dice, references = random.Random(7), []
     for _ in range(100):
         calls: list[Call] = []
@@ -190,7 +189,7 @@ async def test_hundred_calls_one_after_the_other_leave_nothing() -> None:
 
 @virtual_time
 async def test_no_timer_fires_after_the_call() -> None:
-    """Field report 55: a minute after the end nothing has happened."""
+    """A minute after the end nothing has happened."""
     wire = FakeWire(3)
     talk = ScriptedConversation(says("Hello."))
     await place(wire, talk)
@@ -201,7 +200,7 @@ async def test_no_timer_fires_after_the_call() -> None:
 
 @virtual_time
 async def test_after_twenty_hang_ups_in_mid_reply_the_next_caller_hears_the_greeting() -> None:
-    """Field report 58: one voice, one recogniser for all, nothing of a call shared."""
+    """One voice, one recogniser for all, nothing of a call shared."""
     voice = FakeVoice()
     for _ in range(20):
         await place(FakeWire(0.7), ScriptedConversation(says("Hello, how can I help you today?")), voice=voice)

@@ -1,7 +1,7 @@
 """After an interruption the history held words nobody had heard, held them twice, or held them after the caller's.
 
 Right: what was heard is recorded once per turn, nothing if nothing was heard, and before the words
-that followed it. Field reports 20, 23 and 25.
+that followed it.
 """
 
 from __future__ import annotations

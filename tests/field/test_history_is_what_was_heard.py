@@ -19,7 +19,6 @@ WORDS = "one two three four five six seven eight nine ten eleven twelve thirteen
 @virtual_time
 @pytest.mark.parametrize("reports_position", [False, True])
 async def test_an_interruption_after_the_first_frame_leaves_no_heard_text(reports_position: bool) -> None:
-    """Field report 20."""
     wire = FakeWire(6, reports_position=reports_position)
     wire.at(0.02, lambda call: call.type_text("stop"))
     talk = ScriptedConversation(says(WORDS), says("Yes?"))
@@ -32,7 +31,7 @@ async def test_an_interruption_after_the_first_frame_leaves_no_heard_text(report
 @pytest.mark.parametrize("reports_position", [False, True])
 @pytest.mark.parametrize("at", [0.6, 1.3, 2.0, 3.1, 4.4])
 async def test_the_heard_words_are_remembered_to_the_word(at: float, reports_position: bool) -> None:
-    """Field reports 21 and 26, on wires with and without positions."""
+    """On wires with and without positions."""
     wire = FakeWire(10, reports_position=reports_position)
     wire.at(at, lambda call: call.type_text("stop"))
     talk = ScriptedConversation(says(WORDS), says("Yes?"))
@@ -45,7 +44,7 @@ async def test_the_heard_words_are_remembered_to_the_word(at: float, reports_pos
 
 @virtual_time
 async def test_a_streamed_reply_interrupted_half_way_is_remembered_half() -> None:
-    """Field report 21: heard words must not be lost because text and audio race each other."""
+    """Heard words must not be lost because text and audio race each other."""
     wire = FakeWire(10)
     wire.speak(2.0, "tell me all of it.")
     wire.speak(5.0, "wait wait wait a moment.")
@@ -63,7 +62,6 @@ async def test_a_streamed_reply_interrupted_half_way_is_remembered_half() -> Non
 
 @virtual_time
 async def test_the_reply_is_recorded_before_the_words_that_interrupted_it() -> None:
-    """Field report 23."""
     wire = FakeWire(8)
     wire.speak(1.0, "no no that is wrong.")
     talk = ScriptedConversation(says(WORDS), says("Sorry."))
@@ -76,7 +74,7 @@ async def test_the_reply_is_recorded_before_the_words_that_interrupted_it() -> N
 @virtual_time
 @pytest.mark.parametrize("offset_ms", range(-60, 80, 20))
 async def test_an_interruption_around_the_last_tick_commits_once(offset_ms: int) -> None:
-    """Field report 25: the reply ends and is interrupted at the same moment."""
+    """The reply ends and is interrupted at the same moment."""
     wire = FakeWire(6)
     seconds = len("Just a word. ") * 0.06
     wire.at(seconds + offset_ms / 1000, lambda call: call.type_text("hello"))

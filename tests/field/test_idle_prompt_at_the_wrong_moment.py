@@ -23,7 +23,7 @@ def _silences(talk: ScriptedConversation) -> int:
 
 @virtual_time
 async def test_not_while_the_agent_speaks() -> None:
-    """Field report 82: a reply of twelve seconds, a silence of four."""
+    """A reply of twelve seconds, a silence of four."""
     wire = FakeWire(12)
     talk = ScriptedConversation(says("word " * 40))
     await place(wire, talk, options=OPTIONS)
@@ -105,7 +105,7 @@ async def test_it_counts_from_the_moment_the_reply_was_heard() -> None:
 
 @virtual_time
 async def test_both_sides_silent_ends_in_a_hang_up() -> None:
-    """Field report 83: prompt, prompt, goodbye."""
+    """Prompt, prompt, goodbye."""
     count = 0
 
     async def ladder(speaker: Speaker) -> None:
@@ -126,7 +126,7 @@ async def test_both_sides_silent_ends_in_a_hang_up() -> None:
 
 @virtual_time
 async def test_a_caller_who_is_muted_from_the_start_is_no_error() -> None:
-    """Field report 115: silence is a valid state."""
+    """Silence is a valid state."""
     wire = FakeWire(60)
     talk = ScriptedConversation(says("Hello."), silence=says(""))
     await place(wire, talk, options=OPTIONS)

@@ -1,6 +1,6 @@
 """An interruption does nothing once text and audio are generated, though seconds of speech are still to be played.
 
-Right: "speaking" means played, not generated. Field reports 8 and 9: everything is generated at once, ten seconds
+Right: "speaking" means played, not generated. Here everything is generated at once, ten seconds
 of audio; the caller interrupts after one second; playout stops, the far end is cleared, one second was heard.
 """
 

@@ -1,6 +1,6 @@
 """Digits are gathered, but no turn ends; the agent ignores the keypad until the caller speaks.
 
-Right (field report 101): "#" or a pause closes the entry, which is one turn with its source; keys interrupt speech
+Right: "#" or a pause closes the entry, which is one turn with its source; keys interrupt speech
 and need no voice.
 """
 

@@ -1,6 +1,6 @@
 """The stale tail is flushed on an interruption, and a short last packet is lost on a normal end.
 
-Right (field report 19): flush at the end, discard on a cancel; two paths, both tested.
+Right: flush at the end, discard on a cancel; two paths, both tested.
 """
 
 from __future__ import annotations

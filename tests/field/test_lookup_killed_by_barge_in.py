@@ -1,7 +1,7 @@
 """A barge-in 10 ms into a lookup killed it, the model took the silence for an answer: "you are not on file".
 
 Right: a lookup that was cut off leaves no result at all and is made again, so what it finds reaches
-the next prompt; one that must not be interrupted finishes, and its result is there. Field report 32.
+the next prompt; one that must not be interrupted finishes, and its result is there.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Markdown, emoji, code, tables and web addresses were read out sign by sign (field report 104).
+"""Markdown, emoji, code, tables and web addresses were read out sign by sign.
 
 Right: what is for the eye alone is not said; the display text is not touched. Left is shown, right is said.
 """

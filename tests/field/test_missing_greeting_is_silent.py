@@ -1,7 +1,7 @@
 """The welcome message was empty, so callers heard nothing, and nobody was told.
 
 Right: a session start that says nothing is named when the project is loaded, and a response without
-text is an error. Field report 77.
+text is an error.
 """
 
 from __future__ import annotations

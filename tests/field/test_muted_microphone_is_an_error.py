@@ -1,4 +1,4 @@
-"""A caller who is muted from the start floods the log or is treated as a fault (field report 115, the ear's part).
+"""A caller who is muted from the start floods the log or is treated as a fault (the ear's part).
 
 Right: silence is a valid state, however long. It is judged unvoiced without a warning, and the voice that
 follows when the caller unmutes is found at once.

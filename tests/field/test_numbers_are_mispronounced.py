@@ -1,5 +1,5 @@
 """Numbers, money and telephone numbers came out as the engine's own guess: "$3.50" as "dollar three fifty", a phone
-number as "five billion" (field report 105).
+number as "five billion".
 
 Right: a deterministic normaliser per language says them as people do. Left is what is displayed, right what is said.
 """

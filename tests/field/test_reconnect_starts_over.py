@@ -1,7 +1,7 @@
 """A reconnect greeted again, and a "goodbye" in the replayed history made the agent hang up.
 
 Right: a caller who comes back soon finds the conversation where it was, ungreeted; what was once said
-or done is history, and history is never done again. Field report 79.
+or done is history, and history is never done again.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Field report 56: the speech worker hangs when the service stops, idle or in mid-transcription.
+"""The speech worker hangs when the service stops, idle or in mid-transcription.
 
 Right: workers wake by a sentinel, closing is bounded, a worker stuck in its engine is abandoned,
 logged and counted, and the process ends all the same. The same holds for a job that never returns
-(field report 47, where it concerns threads).
+(where it concerns threads).
 """
 
 from __future__ import annotations

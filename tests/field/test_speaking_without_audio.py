@@ -1,6 +1,6 @@
 """The state says "speaking", but no audio flows, for ever.
 
-Right (field report 17): a watchdog fails the turn and the call recovers.
+Right: a watchdog fails the turn and the call recovers.
 """
 
 from __future__ import annotations

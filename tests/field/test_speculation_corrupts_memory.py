@@ -2,7 +2,7 @@
 
 Right: a turn that is replaced by a longer one leaves nothing: no words in the history, no call of a
 tool it had not yet run, no second reply; while a tool runs, no other turn begins; and a turn makes
-no more model calls than it needs. Field reports 38, 39 and 40.
+no more model calls than it needs.
 """
 
 from __future__ import annotations

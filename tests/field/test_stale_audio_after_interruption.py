@@ -36,7 +36,7 @@ async def _long(speaker: Speaker) -> None:
 
 @virtual_time
 async def test_a_barge_in_before_the_first_audio_silences_the_turn_for_good() -> None:
-    """Field report 1: the synthesis takes 2 s; the caller goes on speaking long before it is there."""
+    """The synthesis takes 2 s; the caller goes on speaking long before it is there."""
     wire = FakeWire(12)
     wire.speak(1.0, "what are your hours?")
     wire.speak(2.6, "no I mean my balance.")
@@ -64,7 +64,7 @@ class _Stubborn:
 
 @virtual_time
 async def test_an_engine_that_ignores_cancellation_does_not_leak_into_the_next_reply() -> None:
-    """Field reports 2 and 3: late pieces of turn one arrive while turn two speaks."""
+    """Late pieces of turn one arrive while turn two speaks."""
     wire = FakeWire(14)
     wire.speak(1.5, "tell me everything you know.")
     wire.speak(4.0, "stop stop stop please.")
@@ -77,7 +77,7 @@ async def test_an_engine_that_ignores_cancellation_does_not_leak_into_the_next_r
 
 @virtual_time
 async def test_at_most_one_faded_frame_follows_the_pause() -> None:
-    """Field report 4: half a syllable after the interruption."""
+    """Half a syllable after the interruption."""
     wire = FakeWire(8)
     wire.speak(2.0, "stop stop stop please.")
     await place(wire, ScriptedConversation(_long, says("")))
@@ -88,7 +88,7 @@ async def test_at_most_one_faded_frame_follows_the_pause() -> None:
 
 @virtual_time
 async def test_the_sink_is_cleared_though_the_producer_has_long_finished() -> None:
-    """Field report 10: synthesis was over before the interruption, its audio was not."""
+    """Synthesis was over before the interruption, its audio was not."""
     wire = FakeWire(10)
     wire.speak(1.0, "stop stop stop please.")
     voice = FakeVoice()

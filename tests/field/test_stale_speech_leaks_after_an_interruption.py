@@ -1,5 +1,5 @@
 """An engine that ignored the interruption went on sending, and the caller heard speech of the cancelled reply
-(field report 3; here the voice's part: a closed generator is the end of its pieces).
+(here the voice's part: a closed generator is the end of its pieces).
 
 Right: when the generator closes, the piece being made is dropped, later ones are never asked for, and closing
 returns within its deadline even if the engine does not obey.

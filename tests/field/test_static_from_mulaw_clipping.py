@@ -1,4 +1,4 @@
-"""Loud speech turns to static on a telephone line (field report 88, the µ-law part).
+"""Loud speech turns to static on a telephone line (the µ-law part).
 
 Cause: samples near full scale overflow the encoder's bias and come back near zero or with the other
 sign. Right: they saturate; encoding any int16 keeps its sign and the order of loudness.

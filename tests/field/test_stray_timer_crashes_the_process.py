@@ -1,4 +1,4 @@
-"""A library's timer fired minutes after its connection had ended and took the process with it (field report 91).
+"""A library's timer fired minutes after its connection had ended and took the process with it.
 
 Right: what nobody awaits is logged once, under its call where that can be known, and every other call goes on.
 """

@@ -1,4 +1,4 @@
-"""Field report 62: closing a model stream from another task raises "already running".
+"""Closing a model stream from another task raises "already running".
 
 Symptom: a controller calls ``aclose()`` on a stream that a second task is reading; Python refuses,
 and the response stays open. Right: whoever wants it closed cancels the task that reads; that task

@@ -1,7 +1,7 @@
 """An action that streams was torn off by a barge-in, and the state it had been about to write was lost.
 
 Right: a tool that is cancelled may drain what it is reading to its end within the grace; its writes
-count once, its result is recorded once, and nothing more is said. Field report 43.
+count once, its result is recorded once, and nothing more is said.
 """
 
 from __future__ import annotations

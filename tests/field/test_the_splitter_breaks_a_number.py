@@ -1,5 +1,5 @@
 """A sentence splitter cut "3.14", "$3.50", "Dr.", "a.m.", web addresses or a decimal comma in two, and the voice
-read the halves with a pause between them (field report 106).
+read the halves with a pause between them.
 
 Right: text fed token by token comes out in pieces that concatenate to it, and no piece ends inside a token.
 """

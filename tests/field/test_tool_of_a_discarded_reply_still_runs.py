@@ -1,6 +1,6 @@
 """The agent had decided to hang up, the caller resumed, the reply was discarded, and the hang-up ran all the same.
 
-Right: calls of a reply that was cut off are not made; neither is a hang-up. Field report 34.
+Right: calls of a reply that was cut off are not made; neither is a hang-up.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 without a result in the history, and providers refused the next prompt.
 
 Right: each tool run belongs to one task and ends in a known state; a call in a prompt always has its
-one result. Field reports 35 and 36.
+one result.
 """
 
 from __future__ import annotations

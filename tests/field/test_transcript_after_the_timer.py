@@ -1,6 +1,6 @@
 """The words came a moment after the silence timer had fired: the turn was skipped, or answered seconds later.
 
-Right: a transcript that is late decides at once when it comes, and is answered once. Field report 65.
+Right: a transcript that is late decides at once when it comes, and is answered once.
 """
 
 from __future__ import annotations

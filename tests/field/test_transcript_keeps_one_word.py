@@ -1,6 +1,6 @@
 """The transcript kept only the first word of what the agent said.
 
-Right: the tracker holds what was heard, all of it, of every message of a reply. Field report 31.
+Right: the tracker holds what was heard, all of it, of every message of a reply.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Field report 94: a transcription blocks the event loop, so that every call's audio stutters.
+"""A transcription blocks the event loop, so that every call's audio stutters.
 
 Right: engines run in a bounded pool of workers x threads <= cores; the loop stays less than 20 ms
 late while four transcriptions run.

@@ -1,4 +1,4 @@
-"""Transcripts, keys and phone numbers stood in the information log (field report 111).
+"""Transcripts, keys and phone numbers stood in the information log.
 
 Right: a whole call with speech, typed text and keys leaves none of its words or digits in the log at INFO.
 """

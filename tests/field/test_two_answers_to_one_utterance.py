@@ -27,7 +27,7 @@ async def _slow_answer(speaker: Speaker) -> None:
 @virtual_time
 @pytest.mark.parametrize("still_thinking", [True, False])
 async def test_words_that_come_just_after_the_commit_reopen_the_turn(still_thinking: bool) -> None:
-    """Field report 63: parts at 0 and +400 ms are committed to the dialogue as one, and answered once."""
+    """Parts at 0 and +400 ms are committed to the dialogue as one, and answered once."""
     wire = FakeWire(14)
     end = wire.speak(2.0, "I want to pay.")
     wire.speak(end + 0.65, "with my credit card.")
@@ -88,7 +88,7 @@ async def test_words_long_after_the_commit_replace_the_turn() -> None:
 
 @virtual_time
 async def test_two_remarks_over_a_protected_notice_get_one_answer_to_both() -> None:
-    """Field report 66: A, then B during speech that must be heard whole: no stale answer to A."""
+    """A, then B during speech that must be heard whole: no stale answer to A."""
     wire = FakeWire(16)
     wire.speak(0.5, "I have a question.")
     wire.speak(2.5, "about my last bill.")
@@ -138,7 +138,7 @@ async def test_barge_in_can_be_switched_off_and_loses_no_words() -> None:
 
 @virtual_time
 async def test_the_agent_never_answers_itself() -> None:
-    """Field report 72: generation follows only the caller, a key, or silence."""
+    """Generation follows only the caller, a key, or silence."""
     wire = FakeWire(30)
     talk = ScriptedConversation(says("Hello. What can I do for you?"))
     await place(wire, talk)

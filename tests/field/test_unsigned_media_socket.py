@@ -1,4 +1,4 @@
-"""Media sockets accepted callers without proof, so anyone could forge calls (field report 109).
+"""Media sockets accepted callers without proof, so anyone could forge calls.
 
 Right: missing, wrong and half-right proof is refused on every route and on the upgrade itself, before any
 session object exists.

@@ -1,6 +1,6 @@
 """The process burns a whole core while a caller waits.
 
-Right (field report 95): waiting is one sleeping task; neither a slow turn, nor a starved voice, nor a silent call
+Right: waiting is one sleeping task; neither a slow turn, nor a starved voice, nor a silent call
 ticks or spins.
 """
 

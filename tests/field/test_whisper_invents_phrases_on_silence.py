@@ -1,4 +1,4 @@
-"""Field report 74: on silence Whisper invents "Thank you" or "Thanks for watching", and the agent answers.
+"""On silence Whisper invents "Thank you" or "Thanks for watching", and the agent answers.
 
 Right: duration, no-speech probability and log-probability decide together, not a list of phrases;
 silence, noise, breath and hold music are no utterance, a real "thank you" is.

@@ -1,4 +1,4 @@
-"""A noisy line is taken for speech, or a frame of the wrong size ends the call (field report 73).
+"""A noisy line is taken for speech, or a frame of the wrong size ends the call.
 
 Right: WebRTC's detector accepts only frames of 10, 20 or 30 ms and calls some noise speech. Wire audio
 of any chunking is re-framed exactly, a stray last frame never raises, and noise at -30 dBFS makes no turn.

@@ -1,7 +1,7 @@
 """What callers said over a greeting that must be heard whole was queued, and answered at an odd moment or never.
 
 The rule here: it is kept, and answered as one utterance when the greeting has been heard; or, where the wording says
-so, it is discarded: neither answered nor recorded. Field report 76.
+so, it is discarded: neither answered nor recorded.
 """
 
 from __future__ import annotations

@@ -202,7 +202,7 @@ def _check_stale(played: Played) -> None:
 
 
 def _check_cuts(played: Played) -> None:
-    """After a cut nothing is sent but a falling tail of at most 80 ms, until speech goes on (field reports 4 and 5)."""
+    """After a cut nothing is sent but a falling tail of at most 80 ms, until speech goes on."""
     for start in played.wire.frames_at_clear:
         tail: list[int] = []
         for _, frame in played.wire.frames[start:]:

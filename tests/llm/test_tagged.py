@@ -10,7 +10,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from voice_agent.llm.tagged import TaggedAction, TaggedReader, cleaned
+from voice_agent.llm.tagged import TaggedAction, TaggedReader
+from voice_agent.llm.tagged_syntax import cleaned
 
 SECRET, PUBLIC = "wombat", "otter"
 

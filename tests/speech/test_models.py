@@ -7,15 +7,15 @@ from pathlib import Path
 import pytest
 
 from voice_agent.diagnostics import RemediableError
-from voice_agent.speech import models
+from voice_agent.speech import models, weights
+from voice_agent.speech.cache_directory import cache_directory
 from voice_agent.speech.models import (
-    Bundle,
-    cache_directory,
     find_piper_voice,
     find_whisper_model,
     piper_voice,
     whisper_model,
 )
+from voice_agent.speech.weights import Bundle
 
 WEIGHTS = (b"first half, ", b"second half")
 SHA256 = hashlib.sha256(b"".join(WEIGHTS)).hexdigest()
@@ -149,7 +149,7 @@ def test_an_unknown_name_gets_a_suggestion() -> None:
 def test_looking_for_a_model_reads_no_weights_and_refuses_what_loading_refuses(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(models, "_digest", None)
+    monkeypatch.setattr(weights, "_digest", None)
     for name in models.WHISPER_BUNDLES:
         find_whisper_model(name)
     for name in models.PIPER_BUNDLES:

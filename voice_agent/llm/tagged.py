@@ -15,36 +15,17 @@ closing tag inside a JSON string of the input. No event loop, no clock; never ra
 
 from __future__ import annotations
 
-import bisect
-import re
 from dataclasses import dataclass
 from enum import Enum
 
-from voice_agent.llm.tagged_input import is_json, looks_whole
+from voice_agent.llm.tagged_input import looks_whole
+from voice_agent.llm.tagged_syntax import TAG, cleaned, possible_tag, unclosed_input, without_broken_tag
 
 MAX_NAME_CHARS = 200
-MAX_TAG_CHARS = 96
-"""A tag with its attributes; a longer one is text."""
 MAX_AFTER_ACTION = 200
 """Characters between an action and its input, before it is taken to have none."""
 MAX_TRIES = 16
 """Closing tags of an input that are looked at as its end while it is written."""
-
-_THOUGHTS = ("thought", "thoughts", "thinking", "think", "reasoning", "observation")
-_NAMES = ("answer", "action", "input", "say", *_THOUGHTS)
-_TAG = re.compile(
-    rf"(?:<|&lt;)\s{{0,3}}(/?)\s{{0,3}}({'|'.join(sorted(_NAMES, key=len, reverse=True))})"
-    rf"(?:[\s/][^<>&]{{0,{MAX_TAG_CHARS - 32}}})?(?:>|&gt;)",
-    re.IGNORECASE,
-)
-_ANY_TAG = re.compile(r"<(/?)([a-z][\w-]{0,40})(?:\s[^<>]{0,80})?>", re.IGNORECASE)
-_MARKUP = "b|i|u|em|strong|p|br|span|div|a|ul|ol|li|h[1-6]|code|pre|q|small|sub|sup"
-_FORMATTING = re.compile(rf"</?(?:{_MARKUP})(?:\s[^<>]{{0,200}})?/?>", re.IGNORECASE)
-_LABELLED = re.compile(
-    r"^[ \t*#>-]*(?:thought|thinking|reasoning|observation|action(?: input)?)[ \t]*\**:.*$", re.I | re.M
-)
-_ANSWER_LABEL = re.compile(r"^[ \t*#>-]*(?:final )?answer[ \t]*\**:[ \t*]*", re.I | re.M)
-_FENCE = re.compile(r"^[ \t]*```.*$", re.M)
 
 
 class _Mode(Enum):
@@ -110,13 +91,13 @@ class TaggedReader:
         """The reply has ended. Returns what is still to be heard; ``action`` is set if a tool is asked for."""
         mode, self._mode = self._mode, _Mode.DONE
         if mode is _Mode.ANSWER or mode is _Mode.SAY:
-            return self._trimmed(_without_broken_tag(self._buffer))
+            return self._trimmed(without_broken_tag(self._buffer))
         if mode is _Mode.ACTION:
-            self._act(_without_broken_tag(self._name + self._buffer), None)
+            self._act(without_broken_tag(self._name + self._buffer), None)
         elif mode is _Mode.NAMED:
             self._act(self._name, None)
         elif mode is _Mode.INPUT:
-            self._act(self._name, _unclosed_input(self._input + self._buffer))
+            self._act(self._name, unclosed_input(self._input + self._buffer))
         elif mode is _Mode.HIDDEN and self._back is _Mode.OUTSIDE:
             # A thought that is never closed may hold the tag it led to.
             return self._unclosed_thought("".join(self._thought) + self._buffer)
@@ -130,9 +111,9 @@ class TaggedReader:
         """Use up the buffer to the end of its next tag. Returns False when more text is needed."""
         if self._mode is _Mode.INPUT:
             return self._read_input()
-        tag = _TAG.search(self._buffer)
+        tag = TAG.search(self._buffer)
         if tag is None:
-            kept = _possible_tag(self._buffer)
+            kept = possible_tag(self._buffer)
             self._take(self._buffer[:kept], heard)
             self._buffer = self._buffer[kept:]
             return False
@@ -204,7 +185,7 @@ class TaggedReader:
 
     def _read_input(self) -> bool:
         """Look for the end of the input; one inside a JSON string is part of it."""
-        for tag in _TAG.finditer(self._buffer, self._searched):
+        for tag in TAG.finditer(self._buffer, self._searched):
             if tag.group(1) and tag.group(2).lower() == "input":
                 candidate = self._buffer[: tag.start()]
                 self._tries += 1
@@ -216,7 +197,7 @@ class TaggedReader:
                     self._act(self._name, candidate)
                     return True
                 self._searched = tag.end()
-        self._searched = max(self._searched, _possible_tag(self._buffer))
+        self._searched = max(self._searched, possible_tag(self._buffer))
         return False
 
     # --- ends ----------------------------------------------------------------------------------
@@ -253,78 +234,3 @@ class TaggedReader:
         elif self.spoke:
             self._blank += text
         return kept
-
-
-def _possible_tag(text: str) -> int:
-    """Return where the end of ``text`` may be the beginning of a tag; its length if nowhere."""
-    last = text.rfind("&")
-    # A tag has one "<" and, when it is escaped, two "&".
-    starts = sorted({text.rfind("<"), last, text.rfind("&", 0, max(last, 0))})
-    for start in starts:
-        if start >= max(0, len(text) - MAX_TAG_CHARS) and _may_become_tag(text[start:]):
-            return start
-    return len(text)
-
-
-def _may_become_tag(text: str) -> bool:
-    lowered = text.lower()
-    for opening in ("<", "&lt;"):
-        if len(lowered) < len(opening):
-            if opening.startswith(lowered):
-                return True
-            continue
-        if not lowered.startswith(opening):
-            continue
-        rest = re.sub(r"^\s{0,3}/?\s{0,3}", "", lowered[len(opening) :])
-        if any(name.startswith(rest) for name in _NAMES):
-            return True
-        named = next((name for name in _NAMES if re.match(rf"{name}(?:[\s/&]|$)", rest)), None)
-        if named is not None and re.fullmatch(r"[^<>&]*(?:&(?:g(?:t)?)?)?", rest):
-            return True
-    return False
-
-
-def _without_broken_tag(text: str) -> str:
-    """Return ``text`` without a tag that it breaks off in; a lone sign is text."""
-    start = _possible_tag(text)
-    return text[:start] if len(text) - start > 1 else text
-
-
-def _unclosed_input(text: str) -> str:
-    """Return the input out of what came after its tag when nothing closed it as it should be."""
-    tag = _TAG.search(text)
-    first = text[: tag.start()] if tag is not None else _without_broken_tag(text)
-    # A tag inside a string of complete JSON is part of it.
-    return text if first != text and is_json(text) else first
-
-
-def cleaned(text: str) -> str:
-    """Return what may be heard of a reply that has no answer and no action in it.
-
-    Complete pairs of tags go with what they enclose, except those that only format; so do lines that are
-    labelled as thoughts, actions or observations.
-    """
-    text = _TAG.sub(lambda tag: f"<{tag.group(1)}{tag.group(2).lower()}>", text)
-    text = _FORMATTING.sub("", _FENCE.sub("", text))
-    text = _TAG.sub(" ", _without_pairs(text))
-    text = _ANSWER_LABEL.sub("", _LABELLED.sub("", text))
-    return "\n".join(line for line in map(str.rstrip, text.splitlines()) if line.strip()).strip()
-
-
-def _without_pairs(text: str) -> str:
-    """Return ``text`` without tags that are closed and what stands between them."""
-    tags = list(_ANY_TAG.finditer(text))
-    closings: dict[str, list[int]] = {}
-    for number, tag in enumerate(tags):
-        if tag.group(1):
-            closings.setdefault(tag.group(2).lower(), []).append(number)
-    kept, at, number = [], 0, 0
-    while number < len(tags):
-        ends = closings.get(tags[number].group(2).lower(), [])
-        closing = bisect.bisect_right(ends, number)
-        if tags[number].group(1) or closing == len(ends):
-            number += 1
-            continue
-        kept.append(text[at : tags[number].start()])
-        at, number = tags[ends[closing]].end(), ends[closing] + 1
-    return " ".join((*kept, text[at:]))

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from voice_agent.config import CacheOptions
 from voice_agent.speech.atomic_file import write_atomically
-from voice_agent.speech.models import cache_directory
+from voice_agent.speech.cache_directory import cache_directory
 from voice_agent.speech.protocols import Speech, TextSpan
 
 log = logging.getLogger(__name__)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from voice_agent.diagnostics import RemediableError
 from voice_agent.speech.atomic_file import write_atomically
-from voice_agent.speech.models import cache_directory
+from voice_agent.speech.cache_directory import cache_directory
 
 if TYPE_CHECKING:
     from piper import PiperVoice

@@ -137,8 +137,8 @@ async def test_a_flood_of_packets_costs_no_decoder() -> None:
     wire, _ = made()
     running = asyncio.create_task(wire.run(RecordedInputs()))
     await asyncio.sleep(0)
-    decoded, decode = [], wire._decoder.decode
-    wire._decoder.decode = lambda payload: decoded.append(1) or decode(payload)  # type: ignore[method-assign]
+    decoded, decode = [], wire._reception._decoder.decode
+    wire._reception._decoder.decode = lambda payload: decoded.append(1) or decode(payload)  # type: ignore[method-assign]
     payload = packets(1)[0]
     for n in range(2000):
         wire._has_packet(n, n * 960, payload)

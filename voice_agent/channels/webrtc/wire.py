@@ -30,12 +30,10 @@ from voice_agent.call.wire import (
 )
 from voice_agent.channels import messages
 from voice_agent.channels.controls import Controls
-from voice_agent.channels.intake import Intake
-from voice_agent.channels.limits import TokenBucket
-from voice_agent.channels.webrtc.opus import OPUS_RATE, PacketCache, SpeechDecoder, SpeechEncoder
+from voice_agent.channels.webrtc.opus import OPUS_RATE, PacketCache, SpeechEncoder
 from voice_agent.channels.webrtc.pacer import FRAME_S, LATE_S, MAX_MESSAGES, PacedFrame, Pacer
 from voice_agent.channels.webrtc.peer import Peer
-from voice_agent.channels.webrtc.reorder import Reorder
+from voice_agent.channels.webrtc.reception import Reception
 from voice_agent.ice_addresses import IceOptions
 from voice_agent.telemetry.metrics import AUDIO_DROPPED
 
@@ -52,10 +50,6 @@ TAIL_FRAMES = 8
 """Silence sent after speech, so that the far end's buffer lets the last of it go."""
 KEEP_ALIVE_S = 0.4
 """A packet of silence this often while nothing is said, as Opus itself does in discontinuous transmission."""
-PACKETS = (150.0, 120.0)
-"""Audio packets a client may send: at once, and per second after that. 20 ms packets need 50."""
-MAX_GAP_S = 1.0
-"""A gap in the caller's audio this long becomes silence of the same length; a longer one counts as a pause."""
 
 
 class WebRtcWire:
@@ -96,13 +90,7 @@ class WebRtcWire:
         self._sent_until = now
         # In
         self._controls = Controls(lambda code, text: self.send(ErrorMessage(code, text)), now)
-        self._packets = TokenBucket(*PACKETS, now)
-        self._reorder: Reorder[tuple[int, bytes]] = Reorder()
-        self._decoder = SpeechDecoder()
-        self._intake = Intake(OPUS_RATE, now)
-        self._next_timestamp: int | None = None
-        self._dropped_s = 0.0
-        self._backlog: asyncio.TimerHandle | None = None
+        self._reception = Reception(self._controls, CHANNEL)
 
     @property
     def traits(self) -> WireTraits:
@@ -249,54 +237,14 @@ class WebRtcWire:
             self._end(reason)
 
     def _has_packet(self, sequence: int, timestamp: int, payload: bytes) -> None:
-        call = self._call
-        if call is None or self._over.done() or not self._packets.take(1, self._loop.time()):
-            return
-        for at, packet in self._reorder.push(sequence, (timestamp, payload)):
-            pcm = self._decoder.decode(packet)
-            if not pcm:
-                continue
-            self._hear(self._gap(at) + pcm, call)
-            self._next_timestamp = (at + len(pcm) // 2) & 0xFFFFFFFF
-
-    def _gap(self, timestamp: int) -> bytes:
-        """Silence in place of audio that was lost, so that the caller's clock goes on."""
-        if self._next_timestamp is None:
-            return b""
-        missing = (timestamp - self._next_timestamp) & 0xFFFFFFFF
-        return bytes(missing * 2) if missing <= MAX_GAP_S * OPUS_RATE else b""
-
-    def _hear(self, pcm: bytes, call: CallInputs) -> None:
-        now = self._loop.time()
-        if heard := self._intake.push(pcm, now):
-            call.hear(heard)
-        if self._intake.waiting:
-            self._hold_back(now)
-
-    def _hold_back(self, now: float) -> None:
-        """Audio came faster than real time: hand the rest over when its time has come."""
-        dropped_s = self._intake.dropped_s - self._dropped_s
-        if dropped_s:
-            AUDIO_DROPPED.labels(channel=CHANNEL).inc(dropped_s)
-            self._controls.complain("audio_too_fast", "Audio must come in real time; some of it was dropped.", now)
-            self._dropped_s += dropped_s
-        if self._backlog is None:
-            self._backlog = self._loop.call_later(self._intake.wait_s(now) or 0.0, self._catch_up)
-
-    def _catch_up(self) -> None:
-        self._backlog = None
-        if self._call is None:
-            return
-        if heard := self._intake.release(self._loop.time()):
-            self._call.hear(heard)
-        wait_s = self._intake.wait_s(self._loop.time())
-        if wait_s is not None:
-            self._backlog = self._loop.call_later(wait_s, self._catch_up)
+        if self._call is not None and not self._over.done():
+            self._reception.take(sequence, timestamp, payload, self._call)
 
     def _end(self, reason: str) -> None:
         """End the run, once; later reasons do not count."""
         self._closing = True
-        for timer in (self._pacing, self._silence, self._backlog):
+        self._reception.stop()
+        for timer in (self._pacing, self._silence):
             if timer is not None:
                 timer.cancel()
         if not self._over.done():
