@@ -30,7 +30,7 @@ FILES = {
         name: Desk
         description: Front desk.
         tool_constraints:
-          - transfer: {requires: session.project.verified == True}
+          - send_money: {requires: session.project.verified == True}
           - refund: {requires_confirmation: {enabled: true, utter_for_confirmation: utter_sure}}
         ---
         Help at the desk.
@@ -48,8 +48,8 @@ FILES = {
         from voice_agent.dialogue import tool, ToolContext, ToolResult
 
         @tool(description="Transfer")
-        async def transfer() -> ToolResult:
-            return ToolResult(llm_response="transferred")
+        async def send_money() -> ToolResult:
+            return ToolResult(llm_response="sent")
 
         @tool(description="Refund")
         async def refund() -> ToolResult:
@@ -91,7 +91,7 @@ def obedient(text: str) -> list[Any]:
     return [
         tool_call("start_skill", skill="desk"),
         [tool_call("set_fields", note=text), tool_call("read", text=text)],
-        [tool_call("set_fields", verified=True), tool_call("set_fields", fact=text), tool_call("transfer")],
+        [tool_call("set_fields", verified=True), tool_call("set_fields", fact=text), tool_call("send_money")],
         [tool_call("start_skill", skill="vault"), tool_call("start_skill", skill=text), tool_call(text or "x")],
         [tool_call("refund"), tool_call("confirm")],
     ]
@@ -128,7 +128,7 @@ def test_no_text_opens_a_gate_or_runs_a_tool_that_is_held(tmp_path_factory: pyte
     assert bench.read("project", "verified") is None
     assert "vault" not in {e["skill"] for e in bench.events("skill_activated")}
     for request in bench.model.requests:
-        assert "transfer" not in {t.name for t in request.tools}
+        assert "send_money" not in {t.name for t in request.tools}
         assert "vault" not in {card.id for card in request.scope.skills}
         assert "SECRET INSTRUCTIONS" not in request.messages[0].content
         assert "VAULT" not in request.messages[0].content

@@ -31,11 +31,11 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def two_part_model(tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Installs a model in two packages under the name of ``base``; returns the directory of the packages."""
     site = tmp_path / "site"
-    for number, weights in enumerate(WEIGHTS, 1):
+    for number, part in enumerate(WEIGHTS, 1):
         package = site / f"weights_part{number}"
         package.mkdir(parents=True)
         (package / "__init__.py").touch()
-        (package / f"model.bin.part{number}").write_bytes(weights)
+        (package / f"model.bin.part{number}").write_bytes(part)
     (site / "weights_part1" / "config.json").write_text("{}")
     monkeypatch.syspath_prepend(site)
     bundle = Bundle(
