@@ -27,6 +27,7 @@ class RecordedInputs:
         self.keys: list[str] = []
         self.positions: list[float] = []
         self.mutes: list[bool] = []
+        self.holds: list[bool] = []
         self.marks: list[str] = []
 
     def hear(self, pcm: bytes) -> None:
@@ -46,6 +47,9 @@ class RecordedInputs:
 
     def mute(self, muted: bool) -> None:
         self.mutes.append(muted)
+
+    def hold(self, held: bool) -> None:
+        self.holds.append(held)
 
     def mark_reached(self, name: str) -> None:
         self.marks.append(name)

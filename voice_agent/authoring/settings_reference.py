@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from types import UnionType
 from typing import Any, get_args, get_origin
 
 from pydantic import BaseModel
@@ -83,12 +84,17 @@ def _named(option: FieldInfo) -> type[BaseModel] | None:
 
 
 def _model(option: FieldInfo) -> type[BaseModel] | None:
+    """Return the model that stands at an option, be it one that may be left out."""
     kind = option.annotation
+    if isinstance(kind, UnionType):
+        kind = next((of for of in get_args(kind) if of is not type(None)), None)
     return kind if isinstance(kind, type) and issubclass(kind, BaseModel) else None
 
 
 def _default(option: FieldInfo) -> str:
     value: Any = option.default
+    if option.default_factory is not None:
+        return "–"
     if value is PydanticUndefined:
         return "required"
     if value is None or value == ():

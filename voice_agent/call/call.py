@@ -211,6 +211,12 @@ class Call:
         self._other_inputs += 1
         self._muted = muted
 
+    def hold(self, held: bool) -> None:
+        """On hold the agent keeps silent, and nobody is asked whether they are there."""
+        self._other_inputs += 1
+        self._muted = held
+        self._mouth.on_hold(held)
+
     def played(self, ms: float) -> None:
         """The far end has played this much of the current reply."""
         self._other_inputs += 1

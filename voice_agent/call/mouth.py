@@ -76,6 +76,7 @@ class Mouth:
         self._said_all = self._has_apologised = False
         self._work, self._room = asyncio.Event(), asyncio.Event()
         self._starved_since: float | None = None
+        self._on_hold = self._goes_on = False
 
     def begin(self, turn: Turn) -> None:
         """From now on ``turn`` speaks, and no other."""
@@ -92,6 +93,9 @@ class Mouth:
             on_drained=lambda: self._drained(turn),
             on_room=self._room.set,
         )
+        if self._on_hold:
+            self._playout.hold()
+            self._goes_on = True
 
     def take(self, turn: Turn, say: ReplyItem) -> None:
         """Take the next piece of a reply (the sink of the turn)."""
@@ -144,14 +148,30 @@ class Mouth:
 
     def hold(self) -> None:
         """Keep the turn's first audio back."""
+        self._goes_on = False
         self._playout.hold()
 
     def pause(self) -> None:
         """Silence now; the turn lives on."""
+        self._goes_on = False
         self._playout.pause()
 
+    def on_hold(self, held: bool) -> None:
+        """The caller has put the call on hold, or takes it off: what was being said goes on then."""
+        if held == self._on_hold:
+            return
+        self._on_hold = held
+        if held:
+            self._goes_on = not self._playout.held
+            self._playout.pause()
+        elif self._goes_on:
+            self.resume()
+
     def resume(self) -> None:
-        """Go on speaking."""
+        """Go on speaking, unless the call is on hold."""
+        if self._on_hold:
+            self._goes_on = True
+            return
         if self._turn is not None and not self._turn.token.is_cancelled:
             self._turn.over.clear()
             self._playout.resume()

@@ -86,6 +86,11 @@ class Playout:
         """Nothing is held back, and nothing is there to play."""
         return not self._held and not self._clips
 
+    @property
+    def held(self) -> bool:
+        """Nothing is released until `resume`."""
+        return self._held
+
     def begin(
         self,
         ledger: PlayoutLedger,

@@ -114,6 +114,10 @@ class CallInputs(Protocol):
         """The caller has switched their microphone off or on. Keys and typed words work all the same."""
         ...
 
+    def hold(self, held: bool) -> None:
+        """The far end has put the call on hold, or takes it off: nobody hears the agent, and nobody is heard."""
+        ...
+
     def played(self, ms: float) -> None:
         """The far end has played this much of the current reply, in milliseconds."""
         ...

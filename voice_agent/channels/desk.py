@@ -7,7 +7,7 @@ these Protocols, tests implement them with a few lines.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
 from voice_agent.call.wire import Wire
@@ -25,6 +25,8 @@ class CallRequest:
         grant: What the caller's token stands for, where they came with one.
         connect: Awaited once the caller is admitted, with the id of the call, where the wire is still to be
             connected. The call begins when it returns True; without that there is none.
+        facts: What the wire itself tells of the caller (``caller_number``, ``called_number``). They fill fields of the
+            project's memory of that name which are ``seed: true``; the others are dropped. Never logged.
     """
 
     conversation_id: str
@@ -32,6 +34,7 @@ class CallRequest:
     events: bool = False
     grant: Grant | None = None
     connect: Callable[[str], Awaitable[bool]] | None = None
+    facts: Mapping[str, str] = field(default_factory=dict, repr=False)
 
 
 class CallRefused(Exception):

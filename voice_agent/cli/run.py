@@ -29,10 +29,19 @@ LEVELS = ("debug", "info", "warning", "error")
 @click.argument("path", default=".", type=click.Path(exists=True, file_okay=False, path_type=Path))
 @click.option("--host", help="Address to listen on, instead of server.host.")
 @click.option("--port", type=click.IntRange(0, 65_535), help="Port to listen on, instead of server.port; 0 takes any.")
+@click.option("--sip-port", type=click.IntRange(0, 65_535), help="Answer calls by SIP at this port; 0 takes any.")
 @click.option("--log-level", type=click.Choice(LEVELS), default="info", show_default=True)
 @click.option("--reload", "watch", is_flag=True, help="Follow changes of the project's files while calls go on.")
 @click.option("--json-logs", is_flag=True, help="One JSON object per log line.")
-def run(path: Path, host: str | None, port: int | None, log_level: str, watch: bool, json_logs: bool) -> None:
+def run(
+    path: Path,
+    host: str | None,
+    port: int | None,
+    sip_port: int | None,
+    log_level: str,
+    watch: bool,
+    json_logs: bool,
+) -> None:
     """Start the service of the project in PATH and answer calls until stopped.
 
     SIGHUP loads the project anew; calls go on, and their next turns use the new version.
@@ -43,7 +52,7 @@ def run(path: Path, host: str | None, port: int | None, log_level: str, watch: b
     from voice_agent.service.service import build_service
 
     with progress_bars(quiet=json_logs) as progress:
-        service = build_service(path, progress=progress, watch=watch)
+        service = build_service(path, progress=progress, watch=watch, sip_port=sip_port)
         options = _overridden(service.config.integrations.server, host, port)
         api_key(options)
         for problem in service.agent.problems:

@@ -21,6 +21,7 @@ from voice_agent.config.llm import LlmOptions, ToolCalls
 from voice_agent.config.options import Milliseconds, Options, Seconds
 from voice_agent.config.pbx import AsteriskOptions, FreeSwitchOptions, GenesysOptions, JambonzOptions
 from voice_agent.config.server import ServerOptions
+from voice_agent.config.sip import SipOptions, SipRegistration
 from voice_agent.config.speech import (
     CacheOptions,
     EndOfTurnOptions,
@@ -61,6 +62,8 @@ __all__ = [
     "Seconds",
     "ServerOptions",
     "SessionOptions",
+    "SipOptions",
+    "SipRegistration",
     "SpeechOptions",
     "StoreOptions",
     "SttOptions",

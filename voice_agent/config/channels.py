@@ -5,6 +5,7 @@ from __future__ import annotations
 from voice_agent.config.channel import ChannelOptions, TextChannelOptions
 from voice_agent.config.options import Options
 from voice_agent.config.pbx import AsteriskOptions, FreeSwitchOptions, GenesysOptions, JambonzOptions
+from voice_agent.config.sip import SipOptions
 from voice_agent.config.telephony import AudioSocketOptions
 from voice_agent.config.webrtc import WebRtcOptions
 
@@ -26,5 +27,7 @@ class Channels(Options):
     """Calls from jambonz."""
     genesys: GenesysOptions = GenesysOptions()
     """Calls from Genesys Cloud."""
+    sip: SipOptions = SipOptions()
+    """Calls from telephones, exchanges and trunks."""
     text: TextChannelOptions = TextChannelOptions()
     """Messages by HTTP."""

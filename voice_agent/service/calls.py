@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import uuid
 from collections.abc import Mapping
@@ -106,6 +107,16 @@ class Calls:
             if request.grant:
                 request.grant.end(resumable=admission.resumable)
 
+    def _known_of(self, request: CallRequest) -> dict[str, Any] | None:
+        """What is known of the caller beforehand: what the application said goes before what the wire tells."""
+        known: dict[str, Any] = {}
+        for name, value in request.facts.items():
+            with contextlib.suppress(BadMetadata):
+                known |= self.agent.current.read_metadata({name: value})
+        if request.grant:
+            known |= request.grant.metadata
+        return known or None
+
     async def _run(
         self, call_id: str, request: CallRequest, wire: Wire, admission: Admission, options: ChannelOptions
     ) -> None:
@@ -114,7 +125,7 @@ class Calls:
             conversation = self.agent.open(
                 request.conversation_id,
                 channel=request.channel,
-                metadata=request.grant.metadata if request.grant else None,
+                metadata=self._known_of(request),
             )
             call = Call(
                 call_id=call_id,

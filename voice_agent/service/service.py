@@ -14,7 +14,7 @@ import logging
 import time
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -235,6 +235,7 @@ def build_service(
     store: ConversationStore | None = None,
     progress: Progress | None = None,
     watch: bool = False,
+    sip_port: int | None = None,
 ) -> Service:
     """Build the service of the project in ``root``. Loads nothing heavy.
 
@@ -242,12 +243,15 @@ def build_service(
         engines: Used instead of those that ``integrations.yml`` names.
         store: Keeps conversations; the one that ``integrations.yml`` names by default. Closed with the service.
         watch: Reload the project when its files change.
+        sip_port: Answer calls by SIP there, whatever ``integrations.yml`` says of it.
 
     Raises:
         ProjectError: Problems in the project's files.
         RemediableError: An unknown engine, a missing package or key.
     """
     config = load_config(root)
+    if sip_port is not None:
+        config = _answering_sip(config, sip_port)
     check_recording(config.integrations.recording)
     language = config.agent.agent.language
     if vocabulary_for(language) is None:
@@ -260,6 +264,13 @@ def build_service(
     engines = engines or build_engines(config.integrations, language)
     agent = Agent.load(config, engines.model, store=store or configured_store)
     return Service(config, agent, engines, agent.store, progress, watch=watch)
+
+
+def _answering_sip(config: ProjectConfig, port: int) -> ProjectConfig:
+    channels = config.integrations.channels
+    sip = channels.sip.model_copy(update={"enabled": True, "port": port})
+    channels = channels.model_copy(update={"sip": sip})
+    return replace(config, integrations=config.integrations.model_copy(update={"channels": channels}))
 
 
 @dataclass(frozen=True)

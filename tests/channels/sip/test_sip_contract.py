@@ -1,0 +1,43 @@
+"""The SIP wire keeps the channel contract."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import pytest
+
+from tests.channels.contract import ChannelContract, Connection, Dial, Refused
+from tests.support.lines import RecordingDesk
+from tests.support.sip_caller import SipCaller
+from voice_agent.channels.sip.channel import SipChannel, SipSetup
+from voice_agent.channels.sip.ports import bound
+
+
+class TestSip(ChannelContract):
+    @pytest.fixture
+    async def dial(self) -> AsyncIterator[Dial]:
+        desk, callers = RecordingDesk(), list[SipCaller]()
+        channel = SipChannel(desk, SipSetup(rtp_ports=(22100, 22199), passwords={"phone": "secret"}))
+        sock = bound("127.0.0.1", 0)
+        port = sock.getsockname()[1]
+        serving = asyncio.create_task(channel.run(sock))
+        await asyncio.sleep(0)
+
+        async def dial(authenticated: bool = True) -> Connection:
+            caller = await SipCaller.open(port)
+            callers.append(caller)
+            response = await caller.invite(user="phone", password="secret" if authenticated else "wrong")
+            if response.status != 200:
+                assert response.status == 401
+                assert desk.lines == []
+                raise Refused
+            return Connection(await desk.next_line(), caller)
+
+        yield dial
+        for caller in callers:
+            await caller.close()
+        serving.cancel()
+        await asyncio.wait({serving}, timeout=2)
+        assert serving.cancelled()
+        assert channel.legs == 0
