@@ -85,7 +85,7 @@ def _named(option: FieldInfo) -> type[BaseModel] | None:
 
 def _model(option: FieldInfo) -> type[BaseModel] | None:
     """Return the model that stands at an option, be it one that may be left out."""
-    kind = option.annotation
+    kind: Any = option.annotation
     if isinstance(kind, UnionType):
         kind = next((of for of in get_args(kind) if of is not type(None)), None)
     return kind if isinstance(kind, type) and issubclass(kind, BaseModel) else None
