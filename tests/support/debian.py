@@ -86,12 +86,21 @@ def program(package: str, name: str) -> Path:
     with _locked(cache_directory() / ".lock"):
         found = shutil.which(name)
         if found is None:
-            install = ["apt-get", "-o", f"DPkg::Lock::Timeout={_TIMEOUT_S}", "install", "-y", "--no-install-recommends"]
-            _with_lists([*_as_root(), *install, package])
+            _install(package)
             found = shutil.which(name)
     if found is None:
         raise RuntimeError(f"the Debian package {package} has no program {name}")
     return Path(found)
+
+
+def installed(package: str) -> None:
+    """Install a package with what it depends on: a library, say, for which `program` has no name to look for.
+
+    Raises:
+        RuntimeError: The package cannot be installed; the message has apt's own words.
+    """
+    with _locked(cache_directory() / ".lock"):
+        _install(package)
 
 
 def prompt_files() -> dict[str, Path]:
@@ -113,6 +122,11 @@ def prompt_texts() -> dict[str, str]:
     lines = gzip.decompress(listing.read_bytes()).decode().splitlines()
     found = (match for match in map(_TEXT_LINE.match, lines) if match)
     return {match[1]: match[2] for match in found if not match[2].startswith(("[", "("))}
+
+
+def _install(package: str) -> None:
+    install = ["apt-get", "-o", f"DPkg::Lock::Timeout={_TIMEOUT_S}", "install", "-y", "--no-install-recommends"]
+    _with_lists([*_as_root(), *install, package])
 
 
 def _download(package: str, directory: Path) -> Path:

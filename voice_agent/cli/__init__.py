@@ -16,6 +16,7 @@ FAILED = 2
 _COMMANDS = {
     "run": ("voice_agent.cli.run:run", "Start the service and answer calls."),
     "chat": ("voice_agent.cli.chat:chat", "Talk to the agent by text, in this terminal."),
+    "talk": ("voice_agent.cli.talk:talk", "Talk to the agent by this machine's microphone and speaker."),
     "call": ("voice_agent.caller.command:call", "Place a simulated call to a running agent."),
     "new": ("voice_agent.cli.new:new", "Make a new project, or a new skill in one."),
     "schema": ("voice_agent.cli.schema:schema", "Print JSON schemas of a project's files, for editors."),

@@ -18,6 +18,7 @@ from voice_agent.config.channels import Channels
 from voice_agent.config.integrations import Integrations
 from voice_agent.config.keeping import InspectorOptions, RecordingOptions, StoreOptions
 from voice_agent.config.llm import LlmOptions, ToolCalls
+from voice_agent.config.microphone import MicrophoneOptions
 from voice_agent.config.options import Milliseconds, Options, Seconds
 from voice_agent.config.pbx import AsteriskOptions, FreeSwitchOptions, GenesysOptions, JambonzOptions
 from voice_agent.config.server import ServerOptions
@@ -53,6 +54,7 @@ __all__ = [
     "Integrations",
     "JambonzOptions",
     "LlmOptions",
+    "MicrophoneOptions",
     "Milliseconds",
     "Options",
     "PoolOptions",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from voice_agent.config.channel import ChannelOptions, TextChannelOptions
+from voice_agent.config.microphone import MicrophoneOptions
 from voice_agent.config.options import Options
 from voice_agent.config.pbx import AsteriskOptions, FreeSwitchOptions, GenesysOptions, JambonzOptions
 from voice_agent.config.sip import SipOptions
@@ -29,5 +30,7 @@ class Channels(Options):
     """Calls from Genesys Cloud."""
     sip: SipOptions = SipOptions()
     """Calls from telephones, exchanges and trunks."""
+    microphone: MicrophoneOptions = MicrophoneOptions()
+    """Calls by this machine's own microphone and speaker."""
     text: TextChannelOptions = TextChannelOptions()
     """Messages by HTTP."""
