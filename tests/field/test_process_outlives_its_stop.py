@@ -37,3 +37,11 @@ run.run_loop(main())
 def test_nothing_that_was_left_behind_keeps_the_process_alive(work: str, end: str, status: int) -> None:
     program = [sys.executable, "-c", PROGRAM.format(work=work, end=end)]
     assert subprocess.run(program, timeout=60, capture_output=True, check=False).returncode == status
+
+
+def test_what_kept_the_service_from_starting_is_told_all_the_same() -> None:
+    end = 'from voice_agent.diagnostics import RemediableError; raise RemediableError("No model.", "Install it.")'
+    program = [sys.executable, "-c", PROGRAM.format(work="asyncio.to_thread(time.sleep, 3600)", end=end)]
+    done = subprocess.run(program, timeout=60, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert "error: No model. Install it." in done.stderr

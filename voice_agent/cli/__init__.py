@@ -47,16 +47,22 @@ class _LazyGroup(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         try:
             return super().invoke(ctx)
-        except RemediableError as fault:
-            show_error(fault.message, fault.remedy)
-        except ProjectError as fault:
-            show_problems(fault)
+        except (RemediableError, ProjectError) as fault:
+            show_fault(fault)
         return ctx.exit(FAILED)
 
 
 def show_error(message: str, remedy: str = "") -> None:
     """Write one line to standard error."""
     click.echo(f"{click.style('error:', fg='red', bold=True)} {message} {remedy}".rstrip(), err=True)
+
+
+def show_fault(fault: RemediableError | ProjectError) -> None:
+    """Write what the operator has to mend to standard error."""
+    if isinstance(fault, ProjectError):
+        show_problems(fault)
+    else:
+        show_error(fault.message, fault.remedy)
 
 
 def show_problems(fault: ProjectError) -> None:

@@ -14,8 +14,10 @@ from typing import Any
 
 import click
 
+from voice_agent.cli import show_fault
 from voice_agent.cli.progress import progress_bars
 from voice_agent.config import ServerOptions
+from voice_agent.diagnostics import ProjectError, RemediableError
 from voice_agent.telemetry.logging import configure
 
 log = logging.getLogger(__name__)
@@ -101,18 +103,25 @@ def run_loop(main: Coroutine[Any, Any, None]) -> None:
 
         factory = uvloop.new_event_loop
     runner, status = asyncio.Runner(loop_factory=factory), 1
+    cause: RemediableError | ProjectError | None = None
     try:
         runner.run(main)
         status = 0
+    except (RemediableError, ProjectError) as fault:
+        cause = fault
+        raise
     finally:
         # Closing waits for every task and thread, and some tool's may ignore that it was cancelled.
-        timer = threading.Timer(LEAVE_S, _leave, (status,))
+        timer = threading.Timer(LEAVE_S, _leave, (status, cause))
         timer.daemon = True
         timer.start()
         runner.close()
         timer.cancel()
 
 
-def _leave(status: int) -> None:
+def _leave(status: int, cause: RemediableError | ProjectError | None) -> None:
     log.error("something that was cancelled did not end within %.0f s; leaving without it", LEAVE_S)
+    if cause is not None:
+        # Nobody comes back to tell it.
+        show_fault(cause)
     os._exit(status)
