@@ -29,7 +29,7 @@ from voice_agent.call.call import Call
 from voice_agent.call.clock import MediaClock
 from voice_agent.call.wire import CallInputs, WireMessage, WireTraits
 from voice_agent.config import TurnTaking
-from voice_agent.speech.protocols import Priority, Transcript, Voicing
+from voice_agent.speech.protocols import Priority, Transcript, Urgency, Voicing
 
 FRAME_S = 0.02
 QUIET, VOICED = Voicing(False, -70.0), Voicing(True, -20.0)
@@ -48,7 +48,7 @@ class Detector:
 
 
 class Recognizer:
-    async def transcribe(self, pcm: object, *, priority: Priority = Priority.FINAL_TRANSCRIPT) -> Transcript:
+    async def transcribe(self, pcm: object, *, priority: Priority | Urgency = Priority.FINAL_TRANSCRIPT) -> Transcript:
         await asyncio.sleep(0.2)
         return Transcript("Hello there.", 1.0)
 

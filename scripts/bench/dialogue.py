@@ -159,7 +159,7 @@ def write_project(root: Path, skills: int, skill: str = SKILL) -> Path:
 
 
 def load(root: Path, model: QuickModel, store: MemoryStore | None = None) -> Agent:
-    return Agent.load(load_config(root, {}), model, store=store)  # type: ignore[arg-type]
+    return Agent.load(load_config(root, {}), model, store=store)
 
 
 async def say(conversation: LiveConversation, text: str, number: int) -> None:

@@ -220,9 +220,11 @@ def draw(measured: dict[str, list[list[Silence]]], picture: Path) -> None:
         style, colour, label = looks.get(name, ("s--", "#999", "fixed silence"))
         points = [judge(everything, strategy) for _, strategy in strategies]
         axes.plot([j.mean_ms for j in points], [100 * j.cut_off for j in points], style, color=colour, label=label)
-    for which, label in (("reply_ms", "the default"), ("turn_ms", None)):
-        default = judge(everything, scaled(1, which))
-        axes.plot(default.mean_ms, 100 * default.cut_off, "o", ms=12, mfc="none", color="#c30", label=label)
+    for default, legend in (
+        (judge(everything, scaled(1, "reply_ms")), "the default"),
+        (judge(everything, scaled(1, "turn_ms")), None),
+    ):
+        axes.plot(default.mean_ms, 100 * default.cut_off, "o", ms=12, mfc="none", color="#c30", label=legend)
     axes.set_xlim(100, 1450)
     axes.set_xlabel("mean silence at the true end, ms")
     axes.set_ylabel("utterances with a pause cut off, %")

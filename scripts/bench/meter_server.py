@@ -31,7 +31,7 @@ from voice_agent.server import serve  # noqa: E402
 from voice_agent.service.engines import Engines  # noqa: E402
 from voice_agent.service.service import build_service  # noqa: E402
 from voice_agent.speech.cache import ResponseCache  # noqa: E402
-from voice_agent.speech.protocols import Priority, Speech, TextSpan, Transcript  # noqa: E402
+from voice_agent.speech.protocols import Priority, Speech, TextSpan, Transcript, Urgency  # noqa: E402
 from voice_agent.speech.vad import DetectorFactory  # noqa: E402
 from voice_agent.speech.voice import CachedVoice  # noqa: E402
 from voice_agent.store.memory import MemoryStore  # noqa: E402
@@ -47,7 +47,9 @@ CHARACTER_SAMPLES = int(RATE * 0.06)
 class FixedRecognizer:
     """Hears the same words in everything."""
 
-    async def transcribe(self, pcm: NDArray[np.int16], *, priority: Priority = Priority.FINAL_TRANSCRIPT) -> Transcript:
+    async def transcribe(
+        self, pcm: NDArray[np.int16], *, priority: Priority | Urgency = Priority.FINAL_TRANSCRIPT
+    ) -> Transcript:
         return Transcript(TRANSCRIPT, len(pcm) / RATE)
 
 

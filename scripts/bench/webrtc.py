@@ -101,7 +101,7 @@ async def serve(mode: str, port: int) -> None:
     plain: set[RTCPeerConnection] = set()
     clock = MediaClock()
     talker = Talker(clock, mode == "live")
-    channel = WebRtcChannel(talker, WebRtcOptions(bind_addresses=(HOST,)))  # type: ignore[arg-type]
+    channel = WebRtcChannel(talker, WebRtcOptions(bind_addresses=(HOST,)))
 
     @app.get("/usage")
     async def usage() -> dict[str, Any]:

@@ -16,6 +16,7 @@ from typing import Any, ClassVar
 
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed
+from websockets.typing import Subprotocol
 
 from voice_agent.audio.g711 import alaw_decode, alaw_encode, ulaw_decode, ulaw_encode
 from voice_agent.audio.resample import resample
@@ -51,7 +52,7 @@ class Exchange:
 
     @classmethod
     async def dial(cls, address: str, query: str = "", rate: int = 8000, **options: Any) -> Any:
-        offered = [cls.subprotocol] if cls.subprotocol else None
+        offered = [Subprotocol(cls.subprotocol)] if cls.subprotocol else None
         socket = await connect(
             f"ws://{address}{cls.path}{query}", compression=None, subprotocols=offered, proxy=None, **options
         )

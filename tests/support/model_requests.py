@@ -24,7 +24,7 @@ def start_skill(skills: Sequence[SkillCard] = SKILLS) -> ToolSpec:
 
 
 def set_fields(*cards: FieldCard) -> ToolSpec:
-    return tool("set_fields", **{card.name: {} for card in cards})
+    return tool("set_fields", "", (), **{card.name: {} for card in cards})
 
 
 CONFIRM, DENY, COMPLETE, CANCEL = tool("confirm"), tool("deny"), tool("complete"), tool("cancel_skill")

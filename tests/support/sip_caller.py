@@ -48,6 +48,8 @@ class SipCaller:
     """Implements the far end of the channel contract."""
 
     reports_position = tells_marks = can_clear = False
+    sip: asyncio.DatagramTransport
+    rtp: asyncio.DatagramTransport
 
     def __init__(self, server: tuple[str, int]) -> None:
         self.server = server

@@ -41,8 +41,9 @@ def white_noise(seconds: float, dbfs: float, seed: int = 0) -> Wave:
 def _shaped_noise(seconds: float, dbfs: float, shape: Callable[[Wave], Wave]) -> Wave:
     spectrum = np.fft.rfft(white_noise(seconds, 0, seed=1))
     count = round(seconds * SAMPLE_RATE)
-    wave = np.fft.irfft(spectrum * shape(np.fft.rfftfreq(count, 1 / SAMPLE_RATE)), count)
-    return wave / wave.std() * amplitude(dbfs)
+    hz: Wave = np.asarray(np.fft.rfftfreq(count, 1 / SAMPLE_RATE), np.float64)
+    wave: Wave = np.fft.irfft(spectrum * shape(hz), count)
+    return wave / float(wave.std()) * amplitude(dbfs)
 
 
 def pink_noise(seconds: float, dbfs: float) -> Wave:
@@ -54,7 +55,7 @@ def hum(seconds: float, dbfs: float) -> Wave:
     at = np.arange(round(seconds * SAMPLE_RATE)) / SAMPLE_RATE
     partials = ((1, 1.0), (2, 0.5), (3, 0.4), (5, 0.2))
     wave: Wave = sum((level * np.sin(2 * np.pi * 50 * n * at) for n, level in partials), np.zeros(len(at)))
-    return wave / wave.std() * amplitude(dbfs) + white_noise(seconds, -60)
+    return wave / float(wave.std()) * amplitude(dbfs) + white_noise(seconds, -60)
 
 
 def key_clicks(seconds: float) -> Wave:

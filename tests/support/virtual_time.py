@@ -15,7 +15,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 
-class _JumpingSelector(selectors.DefaultSelector):  # type: ignore[misc, valid-type]
+class _JumpingSelector(selectors.DefaultSelector):
     """Reports ready files as usual; where the loop would sleep, moves the clock instead."""
 
     def __init__(self) -> None:

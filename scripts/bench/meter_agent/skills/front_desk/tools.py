@@ -17,7 +17,7 @@ async def tell(event: str) -> None:
 
 
 @tool(description="Look up an order.")
-async def lookup(q: str, context: ToolContext = None) -> ToolResult:
+async def lookup(q: str, context: ToolContext | None = None) -> ToolResult:
     await tell("tool_start")
     try:
         await asyncio.sleep(SECONDS)
