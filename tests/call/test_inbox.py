@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from tests.support.virtual_time import virtual_time
 from voice_agent.call.inbox import MAX_CHARACTERS, MAX_WAITING, Inbox
-from voice_agent.call.turn import Entry
+from voice_agent.call.ledger import PlayoutLedger
+from voice_agent.call.turn import Entry, SpokenOver
 from voice_agent.dialogue.reply import SILENCE, InputKind, UserInput
 
 
@@ -65,3 +66,16 @@ async def test_after_its_end_it_takes_nothing() -> None:
     inbox.close()
     inbox.add(_speech("hello"))
     assert not inbox
+
+
+@virtual_time
+async def test_what_answers_a_question_is_not_put_together_with_what_was_said_before_it() -> None:
+    ledger = PlayoutLedger()
+    ledger.said("Shall I book it?")
+    inbox = Inbox()
+    early = _speech("Yes, please.")
+    early.over = SpokenOver(ledger, -1)
+    inbox.add(early)
+    inbox.add(_speech("No."))
+    inbox.add(_speech("Not yet."))
+    assert await _take_all(inbox) == ["Yes, please.", "No. Not yet."]

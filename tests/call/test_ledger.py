@@ -207,3 +207,23 @@ def test_what_was_only_extrapolated_does_not_stay_heard() -> None:
     ledger.acked(300, 1.31)
     assert ledger.heard(1.32).heard.strip() == "one"
     assert ledger.clear(1.32) == 4800
+
+
+def test_a_place_before_the_last_message_is_known_as_such() -> None:
+    ledger = PlayoutLedger()
+    for text in (FIRST, TEXT[len(FIRST) :]):
+        ledger.message_begins()
+        ledger.said(text)
+    assert ledger.precedes_last_message(0)
+    for piece in (fake_speech(FIRST), fake_speech(TEXT[len(FIRST) :])):
+        ledger.append(piece, -(-len(piece.pcm) // 2 // FRAME_SAMPLES) * FRAME_SAMPLES)
+    begins = -(-len(fake_speech(FIRST).pcm) // 2 // FRAME_SAMPLES) * FRAME_SAMPLES
+    assert ledger.precedes_last_message(begins - 1)
+    assert not ledger.precedes_last_message(begins)
+
+
+def test_a_reply_of_one_message_has_nothing_before_it_but_silence() -> None:
+    ledger = _ledger(fake_speech(TEXT))
+    assert ledger.precedes_last_message(-1)
+    assert not ledger.precedes_last_message(0)
+    assert not PlayoutLedger().precedes_last_message(0)

@@ -8,7 +8,7 @@ import pytest
 
 from tests.fakes.model import tool_call
 from tests.support.dialogue_projects import block, caller
-from voice_agent.dialogue.reply import SILENCE
+from voice_agent.dialogue.reply import SILENCE, HeardReply, InputKind, UserInput
 
 PAY_TOOL = """
 from voice_agent.dialogue import tool, ToolContext, ToolResult
@@ -233,3 +233,37 @@ async def test_a_yes_after_which_nothing_would_be_said_is_answered_by_the_model(
     await bench.says("the other thing")
     # The step that is gone back to is held, and has nothing to say by itself.
     assert (await bench.says("yes")).messages == ["It cannot be paid yet."]
+
+
+async def test_a_yes_that_fell_before_the_question_counts_for_nothing_and_the_next_one_does(tmp_path: Path) -> None:
+    bench = caller(tmp_path, PROSE, [START, PAY, YES, YES])
+    await bench.says("pay five")
+    said = await bench.says(UserInput("yes please", InputKind.SPEECH, early=True))
+    # The question has just sounded to its end, and stays open: it is not asked twice in a row.
+    assert (said.messages, paid(bench)) == ([], [])
+    said = await bench.says(UserInput("yes", InputKind.SPEECH))
+    assert (said.messages, paid(bench)) == (["It is paid."], ['{"amount": 5}'])
+
+
+async def test_a_no_counts_whenever_it_was_said(tmp_path: Path) -> None:
+    bench = caller(tmp_path, PROSE, [START, PAY, NO])
+    await bench.says("pay five")
+    said = await bench.says(UserInput("no, stop", InputKind.SPEECH, early=True))
+    assert (said.messages, paid(bench)) == (["Then I will not."], [])
+
+
+async def test_a_question_that_was_cut_before_its_first_word_is_asked_again(tmp_path: Path) -> None:
+    bench = caller(tmp_path, PROSE, [START, ["Let me see about that.", PAY], YES, YES])
+    said = await bench.says("pay five", heard=HeardReply("Let me see", " about that.\nShall I pay it?"))
+    assert said.messages[-1] == "Shall I pay it?"
+    said = await bench.says("yes please")
+    assert (said.messages, paid(bench)) == (["Shall I pay it?"], [])
+    await bench.says("yes")
+    assert paid(bench) == ['{"amount": 5}']
+
+
+async def test_a_question_of_which_something_was_heard_may_be_agreed_to(tmp_path: Path) -> None:
+    bench = caller(tmp_path, PROSE, [START, PAY, YES])
+    await bench.says("pay five", heard=HeardReply("Shall I", " pay it?"))
+    await bench.says("yes please")
+    assert paid(bench) == ['{"amount": 5}']

@@ -150,7 +150,7 @@ class Arbiter:
             # Kept and answered after the reply, which goes on.
             self._floor.decided("kept")
             self._floor.on(Event.CALLER_DONE)
-            self._intake.admit(utterance, text)
+            self._intake.admit(utterance, text, over=turn)
 
     def caller_lost(self, utterance: Utterance, why: Lost) -> None:
         state = self._floor.state

@@ -62,6 +62,9 @@ class Inbox:
 def _join(waiting: Entry, entry: Entry) -> bool:
     if waiting.user is None or entry.user is None or waiting.user.kind is not entry.user.kind:
         return False
+    if waiting.early is not entry.early:
+        # What answers a question is not put together with what was said before it.
+        return False
     text = f"{waiting.user.text} {entry.user.text}"[:MAX_CHARACTERS]
     waiting.user = UserInput(text, waiting.user.kind)
     entry.timeline.speech_start = waiting.timeline.speech_start or entry.timeline.speech_start

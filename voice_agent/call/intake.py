@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from voice_agent.audio.frames import SAMPLE_RATE
 from voice_agent.call.floor import Event
 from voice_agent.call.floor_keeper import FloorKeeper
 from voice_agent.call.timeline import Timeline, Times
-from voice_agent.call.turn import Entry, Turn
+from voice_agent.call.turn import Entry, SpokenOver, Turn
 from voice_agent.call.turns import TurnRunner
 from voice_agent.call.utterance import Utterance
 from voice_agent.call.wire import TranscriptMessage, Wire
@@ -28,8 +29,12 @@ class Intake:
         self._runner.inbox.add(Entry(UserInput(text, kind), timeline=Timeline(endpoint=moment)))
         self._wire.send(TranscriptMessage("user", text, final=True))
 
-    def admit(self, utterance: Utterance, text: str) -> None:
-        """These words want a turn."""
+    def admit(self, utterance: Utterance, text: str, *, over: Turn | None = None) -> None:
+        """These words want a turn.
+
+        Args:
+            over: The turn whose reply they were spoken over and which goes on.
+        """
         text = f"{utterance.before} {text}".strip()
         now = self._times.since()
         timeline = Timeline(
@@ -45,8 +50,15 @@ class Intake:
                 timeline=timeline,
                 may_go_on=endpoint.reply_ms > endpoint.turn_ms,
                 reply_from=self._times.now() + (endpoint.reply_ms - utterance.silence_ms) / 1000,
+                over=self._place(utterance, over),
             )
         )
+
+    def _place(self, utterance: Utterance, turn: Turn | None) -> SpokenOver | None:
+        if turn is None:
+            return None
+        now = self._times.now()
+        return SpokenOver(turn.ledger, turn.ledger.position(now) - round((now - utterance.onset) * SAMPLE_RATE))
 
     def admit_over(self, turn: Turn | None, utterance: Utterance, text: str) -> None:
         """Admit words that were spoken while nothing of a reply was audible."""

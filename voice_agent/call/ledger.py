@@ -94,6 +94,7 @@ class PlayoutLedger:
         self._stream = self._stream_base = self._content_base = 0
         self._committed = False
         self._whole: list[tuple[int, int]] = []
+        self._last_message = 0
 
     @property
     def text(self) -> str:
@@ -124,6 +125,10 @@ class PlayoutLedger:
         if whole:
             self._whole.append((len(self._text), len(self._text) + len(text)))
         self._text += text
+
+    def message_begins(self) -> None:
+        """What is said from now on is another message."""
+        self._last_message = len(self._text)
 
     def append(self, speech: Speech, samples: int, *, protected: bool = False, discards: bool = False) -> None:
         """Audio for the next piece of text.
@@ -222,6 +227,11 @@ class PlayoutLedger:
             return False
         confirmed = self._acked is not None and self._acked[0] >= self._length - FRAME_SAMPLES
         return not self._reports or confirmed or not self._length or now >= self._play_until + ACK_TAIL_S
+
+    def precedes_last_message(self, at: int) -> bool:
+        """Whether nothing of the last message has sounded at the position ``at``, which may lie before the reply."""
+        first = next((p.first for p in self._pieces if p.start >= self._last_message and p.spoken), None)
+        return bool(self._text[self._last_message :].strip()) and (first is None or at < first)
 
     def protects(self, now: float) -> bool:
         """Whether wording that must be heard whole is known and not yet heard."""

@@ -71,6 +71,7 @@ class ReplyText:
             message = self._message = _Message(say.message)
             if turn.ledger.text and not turn.ledger.text[-1].isspace():
                 turn.ledger.said(MESSAGE_SEPARATOR)
+            turn.ledger.message_begins()
         message.text += say.text
         message.last = say
         turn.ledger.said(say.text, whole=say.record == "full")

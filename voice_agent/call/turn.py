@@ -13,6 +13,24 @@ from voice_agent.dialogue.reply import SILENCE, HangUp, InputKind, ReplyItem, Tu
 from voice_agent.transfers import NOT_SUPPORTED, TransferResult, TransferTarget
 
 
+@dataclass(frozen=True, slots=True)
+class SpokenOver:
+    """Where words fell into a reply that they did not interrupt.
+
+    Attributes:
+        ledger: That of the reply.
+        at: Its position at their first voice, in samples; before its first sound below 0.
+    """
+
+    ledger: PlayoutLedger
+    at: int
+
+    @property
+    def early(self) -> bool:
+        """Whether they fell before its last message; certain once the reply is complete."""
+        return self.ledger.precedes_last_message(self.at)
+
+
 @dataclass(slots=True)
 class Entry:
     """Something that wants a turn: the caller's input, or one of the service's own lines.
@@ -26,6 +44,7 @@ class Entry:
         timeline: What is known of the turn's beginning.
         may_go_on: The words may be half a sentence.
         reply_from: Loop time before which an answer that a model words does not sound: the caller may go on.
+        over: The reply that they were spoken over and that went on.
     """
 
     user: UserInput | None = None
@@ -36,6 +55,12 @@ class Entry:
     timeline: Timeline = field(default_factory=Timeline)
     may_go_on: bool = False
     reply_from: float = 0.0
+    over: SpokenOver | None = None
+
+    @property
+    def early(self) -> bool:
+        """Whether the words fell before what the reply before them asks at its end."""
+        return self.over is not None and self.over.early
 
     @property
     def from_caller(self) -> bool:

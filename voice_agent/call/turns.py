@@ -12,6 +12,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from voice_agent.call.backstop import Backstop
@@ -153,7 +154,7 @@ class TurnRunner:
             self._say_line(turn, turn.entry.line or "")
             return None
         try:
-            work = self._ask(turn, turn.entry.user)
+            work = self._ask(turn, replace(turn.entry.user, early=turn.entry.early))
             return await self._backstop.run(work, turn.token, self._options.grace_ms / 1000)
         except TurnCancelled:
             log.warning("the turn did not end after it was cancelled")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from voice_agent.dialogue.cancellation import CancelReason, CancelToken, TurnCancelled
@@ -194,7 +195,7 @@ class LiveConversation:
         if not user.text.strip():
             return nothing
         try:
-            user = await self._incoming(UserInput(user.text[:MAX_UTTERANCE_CHARS], user.kind), turn_id, cancel)
+            user = await self._incoming(replace(user, text=user.text[:MAX_UTTERANCE_CHARS]), turn_id, cancel)
         except TurnCancelled:
             return TurnResult(turn_id, TurnStatus.CANCELLED)
         if not user.text.strip():
@@ -219,7 +220,7 @@ class LiveConversation:
         except HookFailed:
             # The hook's fault is logged; a caller is answered all the same.
             return user
-        return UserInput(heard.text[:MAX_UTTERANCE_CHARS], user.kind)
+        return replace(user, text=heard.text[:MAX_UTTERANCE_CHARS])
 
     async def _intent(self, user: UserInput, turn_id: str, reply: ReplyWriter, cancel: CancelToken) -> TurnResult:
         now = self._clock()
@@ -294,6 +295,8 @@ class LiveConversation:
         """Record what was heard of a turn's reply; the first call for a turn counts."""
         if not self._commits.record(turn_id, reply):
             return
+        if self._last is not None and self._last.id == turn_id and self._last.reply.said:
+            self._core.state.heard(self._last.number, self._last.reply.said[-1], reply.unheard)
         self._journal.hand_over()
 
     def note(self, kind: str, **data: Any) -> None:

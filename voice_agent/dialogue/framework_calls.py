@@ -245,6 +245,8 @@ class FrameworkCalls:
         return OK
 
     async def _confirm(self, turn: Turn, offer: Offer, arguments: dict[str, Any], reply: ModelReply) -> Reply:
+        if self._questions.unasked(turn, worded=bool(reply.text.strip())):
+            return Reply('{"error": "Not executed: the caller spoke before the question was heard."}', wait=True)
         return Reply(await self._questions.yes(turn))
 
     async def _deny(self, turn: Turn, offer: Offer, arguments: dict[str, Any], reply: ModelReply) -> Reply:

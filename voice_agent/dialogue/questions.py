@@ -28,6 +28,24 @@ class Questions:
             about = "" if ask else call_in_words(top.skill, question.tool, question.arguments)
             self._core.say(turn, ask or "utter_confirm", top.skill.id, about=about)
 
+    def unasked(self, turn: Turn, *, worded: bool) -> bool:
+        """Whether a yes counts for nothing: the caller had not yet been asked when they spoke.
+
+        A question that was cut before its first word is asked again. One that sounded after the words has just been
+        heard and stays open, so nothing is said unless a model has already said something (``worded``).
+        """
+        question = self._core.state.question
+        if not isinstance(question, PendingCall) or not (question.unheard or turn.user.early):
+            return False
+        turn.answer_due = False
+        if question.unheard or worded:
+            # From now on what is heard of this turn's reply counts.
+            question.unheard, question.asked = False, turn.number
+            self.repeat(turn)
+        else:
+            turn.silent = True
+        return True
+
     async def yes(self, turn: Turn) -> str:
         """The caller agreed. The record of a held call is consumed before it runs: never twice.
 

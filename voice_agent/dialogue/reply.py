@@ -23,8 +23,16 @@ class InputKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class UserInput:
+    """What a turn answers.
+
+    Attributes:
+        early: The words fell before the last message of the reply before them had begun to sound: whatever that
+            message asks, they do not answer it.
+    """
+
     text: str
     kind: InputKind = InputKind.TEXT
+    early: bool = False
 
 
 SESSION_START = UserInput("/session_start", InputKind.INTENT)

@@ -53,6 +53,7 @@ class PendingCall:
         asked: Number of the turn in which the caller was asked.
         turn_id: Id of that turn, with ``scratch``.
         scratch: What led to the call and is still to be known once it may run.
+        unheard: The caller took the floor before a word of the question had sounded.
     """
 
     tool: str
@@ -62,6 +63,7 @@ class PendingCall:
     step: str | None = None
     turn_id: str = ""
     scratch: tuple[Message, ...] = ()
+    unheard: bool = False
 
 
 @dataclass(slots=True)
@@ -133,6 +135,12 @@ class DialogueState:
         """Put ``frame`` on top with all that it is joined to: who called stays below who was called."""
         group = self.joined(frame)
         self.stack[:] = [other for other in self.stack if not any(other is member for member in group)] + group
+
+    def heard(self, turn: int, last_message: str, unheard: str) -> None:
+        """All of a turn's reply but ``unheard`` was heard: was the caller asked about the call that its end holds?"""
+        question = self.question
+        if isinstance(question, PendingCall) and question.asked == turn:
+            question.unheard = unheard.strip().endswith(last_message.strip())
 
     def clear(self) -> None:
         """A session is over: nothing of it is kept here."""

@@ -24,6 +24,8 @@ LINE = FieldCard("connection", "categorical", "", ("internet", "phone_line", "mo
         (FieldCard("account_number", "text"), "it's four two seven, nine one three", "427913"),
         (FieldCard("account_number", "int"), "4 2 7 9", 4279),
         (FieldCard("guests", "int"), "there will be three of us", 3),
+        (FieldCard("guests", "int"), "at half past seven in the evening for four", 4),
+        (FieldCard("opening_hour", "int"), "nine in the morning", 9),
         (FieldCard("weight", "float"), "two point five", 2.5),
         (FieldCard("amount", "float"), "forty two fifty", 42.5),
         (FieldCard("appointment_date", "text"), "next Friday please", "2026-12-11"),
@@ -55,6 +57,8 @@ def test_an_answer_to_the_question_for_a_field(card: FieldCard, said: str, value
     [
         (FieldCard("account_number", "text"), "I don't have it here"),
         (FieldCard("guests", "int"), "what do you mean"),
+        (FieldCard("guests", "int"), "seven in the evening"),
+        (FieldCard("guests", "int"), "at 7 p.m."),
         (FieldCard("date", "text"), "whenever you like"),
         (FieldCard("has_router", "bool"), "what is a router"),
         (LINE, "internet or mobile"),

@@ -49,6 +49,14 @@ _CORRECTION = re.compile(
     r"|\b(?:no|sorry),? (?=\w)|\bnot (?:on |the |in the )?\w+,? (?:but )?)[\s,.]*(?=\w)"
 )
 """Whatever stands before a correction: "Friday. Actually no, Tuesday" is about Tuesday."""
+_HOUR = r"(?:\d{1,2}(?::\d\d)?|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve)"
+_CLOCK = re.compile(
+    rf"(?i)\b{_HOUR}(?:[ -](?:fifteen|thirty|forty[ -]five))?\s*"
+    r"(?:o['’]?clock\b|[ap]\.?m\b\.?|in the (?:morning|afternoon|evening)\b|at night\b)"
+    rf"|\b\d{{1,2}}:\d\d\b|\b(?:half|quarter) (?:past|to) {_HOUR}\b"
+)
+"""A time of day beyond doubt: its numbers count nothing."""
+_ABOUT_TIME = re.compile(r"\b(?:time|times|hour|hours|minute|minutes|clock)\b")
 _ORDINAL_CHOICE = ("first", "second", "third", "fourth", "fifth")
 
 
@@ -134,6 +142,9 @@ class Reader:
         return self._typed(kind, card, text)
 
     def _typed(self, kind: Kind, card: FieldCard, text: str) -> Any:
+        about = f"{as_words(card.name)} {card.description}".lower()
+        if kind in (Kind.INT, Kind.NUMBER) and not _ABOUT_TIME.search(about):
+            text = _CLOCK.sub(" ", text)
         if kind is Kind.INT:
             if re.search(r"number|code|\bid\b|pin", as_words(card.name)) and (digits := parse_digits(text)):
                 return int(digits)
@@ -146,7 +157,6 @@ class Reader:
         if kind is Kind.EMAIL:
             return _email(text)
         if kind is Kind.DATE:
-            about = f"{as_words(card.name)} {card.description.lower()}"
             day = parse_date(text, self.today, past=_PAST_HINT.search(about) is not None)
             return day.isoformat() if day else None
         moment = parse_time(text)
