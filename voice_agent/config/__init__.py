@@ -13,6 +13,7 @@ from voice_agent.config.agent import (
     SessionOptions,
     StyleOptions,
 )
+from voice_agent.config.carriers import CarrierOptions, PlivoOptions, TelnyxOptions, TwilioOptions, VonageOptions
 from voice_agent.config.channel import ChannelOptions, TextChannelOptions
 from voice_agent.config.channels import Channels
 from voice_agent.config.integrations import Integrations
@@ -20,6 +21,7 @@ from voice_agent.config.keeping import InspectorOptions, RecordingOptions, Store
 from voice_agent.config.llm import LlmOptions, ToolCalls
 from voice_agent.config.microphone import MicrophoneOptions
 from voice_agent.config.options import Milliseconds, Options, Seconds
+from voice_agent.config.outbound import OutboundOptions
 from voice_agent.config.pbx import AsteriskOptions, FreeSwitchOptions, GenesysOptions, JambonzOptions
 from voice_agent.config.server import ServerOptions
 from voice_agent.config.sip import SipOptions, SipRegistration
@@ -43,6 +45,7 @@ __all__ = [
     "AsteriskOptions",
     "AudioSocketOptions",
     "CacheOptions",
+    "CarrierOptions",
     "ChannelOptions",
     "Channels",
     "ConversationOptions",
@@ -57,6 +60,8 @@ __all__ = [
     "MicrophoneOptions",
     "Milliseconds",
     "Options",
+    "OutboundOptions",
+    "PlivoOptions",
     "PoolOptions",
     "PromptOptions",
     "ReactOptions",
@@ -70,11 +75,14 @@ __all__ = [
     "StoreOptions",
     "SttOptions",
     "StyleOptions",
+    "TelnyxOptions",
     "TextChannelOptions",
     "ToolCalls",
     "TransferOptions",
     "TtsOptions",
     "TurnTaking",
+    "TwilioOptions",
     "VadOptions",
+    "VonageOptions",
     "WebRtcOptions",
 ]

@@ -14,6 +14,8 @@ class ServerOptions(Options):
     """Address to listen on; beyond loopback a key is needed."""
     port: int = Field(8080, ge=0, le=65_535)
     """Port to listen on; 0 takes any that is free."""
+    public_url: str | None = Field(None, pattern=r"^https?://[^\s/?#]+(/[^\s?#]*)?$")
+    """Where the service is seen from outside, such as ``https://agent.example.com``; carriers sign it."""
     api_key_env: str = "VOICE_AGENT_API_KEY"
     """Environment variable with the key that callers must present when not on loopback."""
     allowed_origins: tuple[str, ...] = ()

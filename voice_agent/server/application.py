@@ -6,7 +6,7 @@ directly, everything else goes to FastAPI. The gate stands before both.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from collections.abc import Mapping, MutableMapping
 from http import HTTPStatus
 from typing import Any, Protocol
 
@@ -18,6 +18,7 @@ from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 from starlette.exceptions import HTTPException
 
 from voice_agent.channels import rest, rest_calls, rest_settings
+from voice_agent.channels.carriers.carriers import ASGI, Carriers
 from voice_agent.channels.desk import CallDesk, SettingsDesk, TextDesk
 from voice_agent.channels.pbx.sockets import pbx_sockets
 from voice_agent.channels.streaming.connection import Receive, Send
@@ -34,8 +35,6 @@ NOTHING_HERE = (
 )
 
 NO_SOCKET = "There is no WebSocket here. Ours is at /ws; those of exchanges must be enabled under channels."
-
-ASGI = Callable[[MutableMapping[str, Any], Receive, Send], Awaitable[None]]
 
 
 class Service(Protocol):
@@ -89,10 +88,20 @@ class Service(Protocol):
 class Application:
     """The ASGI application of a service. ``http`` is the FastAPI part, open for more routes."""
 
-    def __init__(self, service: Service, gate: Gate, allowed_origins: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self,
+        service: Service,
+        gate: Gate,
+        allowed_origins: tuple[str, ...] = (),
+        carriers: Carriers | None = None,
+    ) -> None:
         self._gate = gate
+        self._carriers = carriers or Carriers({})
+        # The only requests that the gate does not judge: each is answered by what checks the carrier's own signature.
+        self._signed: dict[str, ASGI] = self._carriers.webhooks
         self._sockets: dict[str, ASGI] = {"/ws": WebSocketChannel(service.calls, gate)}
         self._sockets.update(pbx_sockets(service.calls, gate, service.channels))
+        self._sockets.update(self._carriers.sockets)
         self._webrtc = WebRtcChannel(service.calls, service.channels.webrtc)
         self.http = _http(service)
         self.http.include_router(self._webrtc.routes())
@@ -108,7 +117,10 @@ class Application:
 
     async def run(self) -> None:
         """Carry the calls that outlive their requests, until cancelled."""
-        await self._webrtc.run()
+        try:
+            await self._webrtc.run()
+        finally:
+            await self._carriers.aclose()
 
     def stop_connecting(self) -> None:
         """Wait no longer for callers that are not connected yet."""
@@ -120,6 +132,8 @@ class Application:
                 await socket(scope, receive, send)
             else:
                 await deny(send, self._gate(scope) or Denial(404, "not_found", NO_SOCKET))
+        elif signed := self._signed.get(scope["path"]):
+            await signed(scope, receive, send)
         elif denial := self._gate(scope):
             await rest.error(denial.status, denial.code, denial.message)(scope, receive, send)
         else:

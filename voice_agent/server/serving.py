@@ -13,6 +13,7 @@ from typing import Any
 import uvicorn
 from fastapi import FastAPI
 
+from voice_agent.channels.carriers.carriers import carriers_of
 from voice_agent.channels.websocket import MAX_MESSAGE_BYTES
 from voice_agent.config import Channels, ServerOptions
 from voice_agent.connections import BoundedWebSocket, PunctualHttp
@@ -88,9 +89,10 @@ async def serve(
     inspector_pages = inspection.pages() if inspected else None
     open_paths = pages.paths | (inspector_pages.paths if inspector_pages else frozenset())
     gate = Gate(key, options.allowed_origins, service.tokens, open_paths)
+    carriers = carriers_of(service.channels, options.public_url, service.calls)
     sock = listen(options.host, options.port)
     ports = open_ports(channels or Channels(), service.calls, service.tokens)
-    app = Application(service, gate, options.allowed_origins)
+    app = Application(service, gate, options.allowed_origins, carriers)
     app.http.include_router(pages.routes())
     if inspector is not None and inspector_pages is not None:
         app.http.include_router(inspection.router(inspector, has_key=key is not None))

@@ -57,7 +57,7 @@ MakeSerializer = Callable[[Scope], Serializer]
 """Makes the serializer of one connection, from the ASGI scope of its upgrade. Raises `BadMessage` for a bad query."""
 
 
-class _Refused(Exception):
+class Refused(Exception):
     """The connection does not become a call."""
 
     def __init__(self, code: str, close_code: int = POLICY_VIOLATION) -> None:
@@ -115,8 +115,8 @@ class MediaSocketChannel:
             serializer = self._make_serializer(scope)
             if (beginning := await self._begin(serializer, receive, send)) is None:
                 return
-            request = self._request(scope, serializer, beginning.started)
-            wire = StreamWire(receive, send, serializer, beginning.early)
+            request = self.request(scope, serializer, beginning.started)
+            wire = self.wire(scope, receive, send, serializer, beginning.early)
             await self._desk.take(request, wire)
             await wire.close()
         except BadMessage as fault:
@@ -125,32 +125,39 @@ class MediaSocketChannel:
             await _turn_away(serializer, send, refusal.code, POLICY_VIOLATION)
         except CallRefused as refusal:
             await _turn_away(serializer, send, refusal.code, TRY_AGAIN_LATER if refusal.retry else POLICY_VIOLATION)
-        except _Refused as refusal:
+        except Refused as refusal:
             await _turn_away(serializer, send, refusal.code, refusal.close_code)
 
     async def _begin(self, serializer: Serializer, receive: Receive, send: Send) -> _Beginning | None:
         """Read until it is known which call this is; None where the far end went before that."""
         if self._handshakes >= MAX_HANDSHAKES:
-            raise _Refused("too_many_connections", TRY_AGAIN_LATER)
+            raise Refused("too_many_connections", TRY_AGAIN_LATER)
         self._handshakes += 1
         try:
             async with asyncio.timeout(HANDSHAKE_S):
                 return await _handshake(serializer, receive, send)
         except TimeoutError:
-            raise _Refused("no_handshake") from None
+            raise Refused("no_handshake") from None
         finally:
             self._handshakes -= 1
 
-    def _request(self, scope: Scope, serializer: Serializer, started: Started) -> CallRequest:
+    def request(self, scope: Scope, serializer: Serializer, started: Started) -> CallRequest:
+        """Return who is to be connected. Raises `Refused` or `TokenRefused`."""
         query = dict(parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True))
         grant = granted(scope) or self._grant_of(started)
         asked = query.get("conversation")
         conversation_id = identifiers.chosen(asked, grant)
         if conversation_id is None:
-            raise _Refused("bad_conversation")
+            raise Refused("bad_conversation")
         if grant is None and not asked and identifiers.is_conversation_id(started.call):
             conversation_id = started.call
         return CallRequest(conversation_id, serializer.traits.channel, grant=grant)
+
+    def wire(
+        self, scope: Scope, receive: Receive, send: Send, serializer: Serializer, early: Sequence[Inbound]
+    ) -> StreamWire:
+        """Return the wire of a call that may begin."""
+        return StreamWire(receive, send, serializer, early)
 
     def _grant_of(self, started: Started) -> Grant | None:
         token = started.parameters.get(TOKEN_PARAMETER, "")
@@ -179,7 +186,7 @@ async def _handshake(serializer: Serializer, receive: Receive, send: Send) -> _B
                     return None
                 case Media():
                     pass  # of no call yet
-    raise _Refused("no_handshake")
+    raise Refused("no_handshake")
 
 
 async def _turn_away(serializer: Serializer | None, send: Send, code: str, close_code: int) -> None:

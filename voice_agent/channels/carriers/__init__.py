@@ -1,0 +1,1 @@
+"""Telephone carriers that stream a call's audio over a WebSocket: Twilio, Telnyx, Plivo, Vonage."""

@@ -1,0 +1,79 @@
+"""A carrier's stream as the wire of a call: audio as all streams, transfer by the carrier's REST API."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Sequence
+
+from voice_agent.call.wire import CallInputs
+from voice_agent.channels.carriers.api import ApiFault
+from voice_agent.channels.carriers.carrier import Carrier
+from voice_agent.channels.streaming.connection import Receive, Send
+from voice_agent.channels.streaming.serializer import Inbound, Serializer
+from voice_agent.channels.streaming.wire import StreamWire
+from voice_agent.transfers import TransferResult, TransferTarget
+
+log = logging.getLogger(__name__)
+
+HANG_UP_S = 6.0
+"""Limit on ending a leg; the API's own limit lies within."""
+
+
+class Leg:
+    """The carrier's side of a call.
+
+    Attributes:
+        over: It has ended, or is not ours any more.
+    """
+
+    def __init__(self, carrier: Carrier, call: str) -> None:
+        self._carrier, self._call = carrier, call
+        self.over = False
+
+    async def transfer(self, target: TransferTarget) -> TransferResult:
+        """Hand the caller over."""
+        try:
+            result = await self._carrier.transfer(self._call, target)
+        except ApiFault as fault:
+            return fault.transfer_result
+        self.over = self.over or result.completed
+        return result
+
+    async def end(self) -> None:
+        """End it, if closing the stream does not. Bounded; what fails is logged."""
+        if self.over or self._carrier.leg_ends_with_stream:
+            return
+        self.over = True
+        try:
+            async with asyncio.timeout(HANG_UP_S):
+                await self._carrier.hang_up(self._call)
+        except (ApiFault, TimeoutError) as fault:
+            log.warning("the carrier did not hang up: %s", fault)
+
+
+class CarrierWire(StreamWire):
+    """Implements `voice_agent.call.wire.TransferringWire`."""
+
+    def __init__(
+        self, receive: Receive, send: Send, serializer: Serializer, early: Sequence[Inbound], leg: Leg
+    ) -> None:
+        super().__init__(receive, send, serializer, early)
+        self._leg = leg
+        self._transferred = asyncio.Event()
+        self._transferred.set()
+
+    async def run(self, call: CallInputs) -> str:
+        reason = await super().run(call)
+        if reason == "hang_up":
+            self._leg.over = True
+        # The stream ends because the caller is put through: the answer to that comes first.
+        await self._transferred.wait()
+        return reason
+
+    async def transfer(self, target: TransferTarget) -> TransferResult:
+        self._transferred.clear()
+        try:
+            return await self._leg.transfer(target)
+        finally:
+            self._transferred.set()
