@@ -5,6 +5,7 @@ Each signs its requests with its own package, asks by webhook what to do with a 
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import secrets
 from collections.abc import Mapping
@@ -121,7 +122,7 @@ class CarrierCall(Exchange):
         self._unplayed.append((self._echoes[-1], echo))
 
     def drop(self) -> None:
-        now = self._echoes[-1]._loop.time() if self._echoes else 0.0
+        now = asyncio.get_running_loop().time()
         waiting = [echo for handle, echo in self._unplayed if handle.when() > now]
         self._unplayed.clear()
         super().drop()
