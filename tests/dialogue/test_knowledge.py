@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from voice_agent.dialogue.knowledge import MAX_PASSAGE_CHARS, Passage, WordIndex, passages, read_references
+from voice_agent.dialogue.knowledge import Passage, WordIndex, read_references
+from voice_agent.recall.chunks import MAX_PASSAGE_CHARS, passages
 
 TEXT = """# Opening hours
 

@@ -604,7 +604,8 @@ async def test_giving_up_comes_after_searching_when_there_is_something_to_search
     assert ("cannot_help" in tools_of(first), "cannot_help" in tools_of(second)) == (False, True)
     assert (first.scope.has_knowledge, first.scope.utterance) == (True, "do you sell boats?")
     found = json.loads(second.messages[-1].content)
-    assert found["passages"][0] == {"title": "Opening hours - Shops", "text": "Shops open at nine."}
+    passage = {"title": "Opening hours - Shops", "text": "Shops open at nine.", "source": "references/hours.md"}
+    assert found["passages"][0] == passage
     assert said.sink.responses == ["utter_cannot_help"]
 
 

@@ -19,6 +19,7 @@ from voice_agent.dialogue.cancellation import CancelToken
 from voice_agent.dialogue.conversation import LiveConversation
 from voice_agent.dialogue.events import payload_of
 from voice_agent.dialogue.reply import SESSION_START, HeardReply, TurnResult, UserInput
+from voice_agent.recall.protocol import Recalls
 from voice_agent.store import ConversationStore
 
 AGENT = "agent:\n  id: test\n  persona: You help callers.\n"
@@ -121,11 +122,13 @@ def caller(
     metadata: Mapping[str, Any] | None = None,
     store: ConversationStore | None = None,
     model: Any = None,
+    recalls: Recalls | None = None,
 ) -> Caller:
     """Load a project with a scripted model and open a conversation."""
     calendar = Calendar()
     model = ScriptedModel(script) if model is None else model
-    agent = Agent.load(load_config(write_project(root, files), {}), model, store=store, clock=calendar)
+    config = load_config(write_project(root, files), {})
+    agent = Agent.load(config, model, store=store, clock=calendar, recalls=recalls)
     return Caller(agent, model, calendar, agent.open("c1", channel=channel, metadata=metadata))
 
 

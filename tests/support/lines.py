@@ -4,14 +4,23 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 from uuid import uuid4
 
 from voice_agent.call.wire import Wire
-from voice_agent.channels.desk import CallRefused, CallRequest, Deliver, Invitation, TextOutcome, UnknownSetting
+from voice_agent.channels.desk import (
+    CallRefused,
+    CallRequest,
+    Deliver,
+    Invitation,
+    LearntText,
+    NotNow,
+    TextOutcome,
+    UnknownSetting,
+)
 from voice_agent.channels.tokens import CallTokens
 from voice_agent.config import Channels, ServerOptions
 from voice_agent.server import serve
@@ -111,6 +120,22 @@ class NoSettings:
         raise UnknownSetting(name, ())
 
 
+class NoKnowledge:
+    async def learn(self, id: str, media_type: str, data: bytes, title: str) -> LearntText:
+        raise NotNow("Nothing is learnt here.")
+
+    async def texts(self) -> Sequence[LearntText]:
+        return []
+
+    async def unlearn(self, id: str) -> bool:
+        return False
+
+    async def forget(
+        self, *, conversation: str | None, caller: str | None, older_than_days: float | None
+    ) -> Mapping[str, int]:
+        return {"conversations": 0, "exchanges": 0}
+
+
 class RecordingService:
     """The part of the service that the server sees."""
 
@@ -125,6 +150,7 @@ class RecordingService:
         self.introduction = {"name": "Nora", "language": "en"}
         self.missing: tuple[str, ...] = ()
         self.settings = NoSettings()
+        self.knowledge = NoKnowledge()
         self.done: list[str] = []
 
     async def start(self) -> None:

@@ -139,6 +139,46 @@ class TextDesk(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class LearntText:
+    """A text that the agent has learnt. ``learnt_at``: seconds since 1970."""
+
+    id: str
+    passages: int
+    learnt_at: float
+    changed: bool = True
+
+
+class NotLearnt(Exception):
+    """A text cannot be learnt; the message is the reason. What was known under its id stays."""
+
+
+class NotNow(Exception):
+    """What was asked cannot be done now; the message says why, and nothing has changed unless it says so."""
+
+
+class KnowledgeDesk(Protocol):
+    """What the agent has learnt, and what it is to forget."""
+
+    async def learn(self, id: str, media_type: str, data: bytes, title: str) -> LearntText:
+        """Learn a text in the place of the one with this id. Raises `NotLearnt`, `NotNow`."""
+        ...
+
+    async def texts(self) -> Sequence[LearntText]:
+        """Return what has been learnt. Raises `NotNow`."""
+        ...
+
+    async def unlearn(self, id: str) -> bool:
+        """Return whether there was such a text. Raises `NotNow`."""
+        ...
+
+    async def forget(
+        self, *, conversation: str | None, caller: str | None, older_than_days: float | None
+    ) -> Mapping[str, int]:
+        """Forget what was said. Returns how many ``conversations`` and ``exchanges``. Raises `NotNow`."""
+        ...
+
+
 class UnknownSetting(Exception):
     """There is no setting of that name. The message names those there are."""
 

@@ -19,6 +19,8 @@ _COMMANDS = {
     "talk": ("voice_agent.cli.talk:talk", "Talk to the agent by this machine's microphone and speaker."),
     "call": ("voice_agent.caller.command:call", "Place a simulated call to a running agent."),
     "new": ("voice_agent.cli.new:new", "Make a new project, or a new skill in one."),
+    "learn": ("voice_agent.cli.learn:learn", "Learn documents for the agent to answer from."),
+    "forget": ("voice_agent.cli.learn:forget", "Delete what was said, for good."),
     "schema": ("voice_agent.cli.schema:schema", "Print JSON schemas of a project's files, for editors."),
     "test": ("voice_agent.cli.test:test", "Play the conversation tests of a project."),
     "prompt": ("voice_agent.cli.prompt:prompt", "Show exactly what a model is given in a turn."),

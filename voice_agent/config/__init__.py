@@ -23,6 +23,7 @@ from voice_agent.config.microphone import MicrophoneOptions
 from voice_agent.config.options import Milliseconds, Options, Seconds
 from voice_agent.config.outbound import OutboundOptions
 from voice_agent.config.pbx import AsteriskOptions, FreeSwitchOptions, GenesysOptions, JambonzOptions
+from voice_agent.config.recall import EmbeddingOptions, IndexOptions, RecallOptions
 from voice_agent.config.server import ServerOptions
 from voice_agent.config.sip import SipOptions, SipRegistration
 from voice_agent.config.speech import (
@@ -49,10 +50,12 @@ __all__ = [
     "ChannelOptions",
     "Channels",
     "ConversationOptions",
+    "EmbeddingOptions",
     "EndOfTurnOptions",
     "FreeSwitchOptions",
     "GenesysOptions",
     "IceServer",
+    "IndexOptions",
     "InspectorOptions",
     "Integrations",
     "JambonzOptions",
@@ -65,6 +68,7 @@ __all__ = [
     "PoolOptions",
     "PromptOptions",
     "ReactOptions",
+    "RecallOptions",
     "RecordingOptions",
     "Seconds",
     "ServerOptions",

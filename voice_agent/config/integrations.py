@@ -8,6 +8,7 @@ from voice_agent.config.channels import Channels
 from voice_agent.config.keeping import InspectorOptions, RecordingOptions, StoreOptions
 from voice_agent.config.llm import LlmOptions
 from voice_agent.config.options import Options
+from voice_agent.config.recall import RecallOptions
 from voice_agent.config.server import ServerOptions
 from voice_agent.config.speech import SpeechOptions
 from voice_agent.config.transfers import DestinationName, TransferOptions
@@ -30,5 +31,7 @@ class Integrations(Options):
     """Recording of calls."""
     store: StoreOptions = StoreOptions()
     """Where conversations are kept, and for how long."""
+    recall: RecallOptions = RecallOptions()
+    """Memory beyond the prompt: past conversations, documents, tools that fit."""
     inspector: InspectorOptions = InspectorOptions()
     """The inspector at ``/inspect``."""

@@ -25,6 +25,7 @@ from voice_agent.dialogue.speaking import can_rephrase
 from voice_agent.dialogue.workflows.catalogue import WorkflowChoice
 from voice_agent.llm.factory import build_model
 from voice_agent.llm.protocol import LanguageModel, ModelError
+from voice_agent.recall.protocol import Recalls
 from voice_agent.store.memory import MemoryStore
 from voice_agent.store.protocol import ConversationStore
 
@@ -51,6 +52,7 @@ class Agent:
         model: LanguageModel,
         store: ConversationStore,
         clock: Clock,
+        recalls: Recalls | None = None,
     ) -> None:
         self.config, self.project = config, project
         self.problems: tuple[Problem, ...] = config.problems
@@ -68,6 +70,7 @@ class Agent:
             self.workflows,
             destinations,
             speculations_of(config.integrations.llm),
+            recalls,
         )
         self._live: weakref.WeakValueDictionary[str, LiveConversation] = weakref.WeakValueDictionary()
         self._owns_store = False
@@ -81,6 +84,7 @@ class Agent:
         store: ConversationStore | MakeStore | None = None,
         clock: Clock = utc_now,
         adapt: Callable[[Project], Project] | None = None,
+        recalls: Recalls | None = None,
     ) -> Agent:
         """Load and check the project that ``config`` belongs to.
 
@@ -90,6 +94,7 @@ class Agent:
                 by default.
             clock: The calendar, for timestamps and the expiry of sessions.
             adapt: Changes the loaded project before it is used, such as to stub its tools in a test.
+            recalls: Memory beyond the prompt. Closed by whoever made it.
 
         Raises:
             ProjectError: With every problem found, if any is an error.
@@ -105,7 +110,7 @@ class Agent:
             found = (*found, problem)
         project = project if adapt is None else adapt(project)
         kept = MemoryStore() if store is None else store(config) if callable(store) else store
-        agent = cls(config, project, model, kept, clock)
+        agent = cls(config, project, model, kept, clock, recalls)
         agent.problems = found
         agent._owns_store = store is None
         return agent

@@ -23,6 +23,7 @@ from voice_agent.dialogue.speaking import REJECTED, Speaker
 from voice_agent.dialogue.state import DialogueState
 from voice_agent.dialogue.workflows.catalogue import WorkflowChoice
 from voice_agent.llm.protocol import LanguageModel
+from voice_agent.recall.protocol import Recalls
 from voice_agent.store.protocol import ConversationStore
 
 READ_CHANNELS = frozenset(("text", "rest"))
@@ -36,6 +37,7 @@ class Assembly:
         rephraser: The model that rewords responses; None to say everything as written.
         choice: How the model is led.
         transfers: Where callers can be put through to.
+        recalls: Memory beyond the prompt.
     """
 
     def __init__(
@@ -49,7 +51,9 @@ class Assembly:
         choice: WorkflowChoice,
         transfers: Mapping[str, TransferOptions] | None = None,
         speculations: int = 0,
+        recalls: Recalls | None = None,
     ) -> None:
+        self._recalls = recalls
         self._transfers, self._speculations = dict(transfers or {}), speculations
         self._agent, self._project, self._model, self._rephraser = agent, project, model, rephraser
         self._store, self._clock, self._choice = store, clock, choice
@@ -99,6 +103,7 @@ class Assembly:
             voice=channel not in READ_CHANNELS,
             transfers=self._transfers,
             speculations=self._speculations,
+            recalls=self._recalls,
         )
         return core
 

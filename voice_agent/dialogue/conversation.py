@@ -21,6 +21,7 @@ from voice_agent.dialogue.model_call import CallListener
 from voice_agent.dialogue.outcome import Outcome
 from voice_agent.dialogue.places import places
 from voice_agent.dialogue.prompt_sections import Prompt
+from voice_agent.dialogue.recalling import begin_recall, recall_into
 from voice_agent.dialogue.reply import SESSION_START as START_INTENT
 from voice_agent.dialogue.reply import SILENCE as SILENCE_INTENT
 from voice_agent.dialogue.reply import (
@@ -151,10 +152,11 @@ class LiveConversation:
         core = self._core
         watched = core.hooks.watches(Point.INCOMING_MESSAGE) or core.hooks.watches(Point.MODEL_REQUEST)
         expired = not core.state.session.id or self._sessions.expired(self._clock())
-        if self._queue.is_busy or watched or expired or not is_pure(core.state):
+        turn = unheard_turn(user, core.state.turn + 1, can_transfer=can_transfer)
+        blocked = watched or expired or not is_pure(core.state)
+        if blocked or self._queue.is_busy or not await recall_into(core, turn, cancel) or self._queue.is_busy:
             SPECULATIONS.labels(outcome="blocked").inc()
             return
-        turn = unheard_turn(user, core.state.turn + 1, can_transfer=can_transfer)
         turn.answer_due = True
         speculation = core.models.speculation = Speculation(self._loop.model, self._loop.preview(turn).request)
         await speculation.run(cancel)
@@ -267,6 +269,7 @@ class LiveConversation:
         self._record_user(user, turn_id)
         self._sessions.touch(self._clock(), spoke=spoke)
         status = TurnStatus.CANCELLED
+        turn.recollection = begin_recall(self._core, turn)
         try:
             await self._loop.run(turn, prepare)
             status = TurnStatus.COMPLETED if turn.error is None else TurnStatus.ERROR
@@ -281,6 +284,8 @@ class LiveConversation:
             self._core.events.append("turn_finished", finished_as)
             finished = TurnFinishedPayload(turn_id, turn.number, status.value, turn.error)
             hooks.observe(Point.TURN_FINISHED, finished)
+            if turn.recollection is not None:
+                await turn.recollection.aclose()
         return TurnResult(turn_id, status, turn.error, turn.model_calls, turn.marks, turn.limit_hit)
 
     def _superseded(self, turn: Turn) -> None:

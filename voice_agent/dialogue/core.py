@@ -18,6 +18,7 @@ from voice_agent.dialogue.responses import Response, Wording
 from voice_agent.dialogue.speaking import Speaker
 from voice_agent.dialogue.state import DialogueState
 from voice_agent.dialogue.turn import Turn
+from voice_agent.recall.protocol import Recalls
 
 log = logging.getLogger(__name__)
 
@@ -40,6 +41,7 @@ class Core:
         voice: The caller hears the replies.
         transfers: Where callers can be put through to.
         speculations: How often the model may begin before an utterance is certain.
+        recalls: Memory beyond the prompt.
     """
 
     project: Project
@@ -54,6 +56,7 @@ class Core:
     voice: bool
     transfers: Mapping[str, TransferOptions] = field(default_factory=dict)
     speculations: int = 0
+    recalls: Recalls | None = None
 
     def wording(
         self, name: str, skill: str | None = None, values: Mapping[str, Any] | None = None, nth: int = 0

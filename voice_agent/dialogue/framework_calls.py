@@ -31,6 +31,7 @@ from voice_agent.dialogue.stepper import Budget
 from voice_agent.dialogue.steps import StepRunner
 from voice_agent.dialogue.transferring import result_json
 from voice_agent.dialogue.turn import Turn
+from voice_agent.recall.fusion import fused
 
 MAX_PASSAGES = 3
 MOST_PASSAGES = 20
@@ -215,17 +216,29 @@ class FrameworkCalls:
         turn.searched, turn.answer_due = True, True
         sources = [passage.source for passage in results.passages]
         self._core.events.append("knowledge_searched", {"query": query, "sources": sources})
-        return Reply(to_json({"passages": [{"title": p.title, "text": p.text} for p in results.passages]}))
+        return Reply(
+            to_json({"passages": [{"title": p.title, "text": p.text, "source": p.source} for p in results.passages]})
+        )
 
     async def _passages(self, turn: Turn, asked: KnowledgeQueryPayload) -> tuple[Passage, ...]:
         most = max(1, min(int(asked.limit), MOST_PASSAGES))
-        top = self._core.state.top
-        found: list[ScoredPassage] = []
-        for index in ((top.skill.knowledge if top else None), self._core.project.knowledge):
-            if index is not None and len(found) < most:
-                search = index.search(str(asked.query), limit=most - len(found))
-                found += (await race(search, turn.cancel, name="knowledge search")).value
-        return tuple(scored.passage for scored in found if scored.score >= asked.threshold)
+        top, recalls, query = self._core.state.top, self._core.recalls, str(asked.query)
+        indexes = {"": self._core.project.knowledge}
+        if top is not None:
+            indexes = {top.skill.id: top.skill.knowledge, **indexes}
+        learnt: list[Passage] = []
+        if recalls is not None and recalls.knows_documents:
+            owners = [owner for owner, index in indexes.items() if index is not None and recalls.has_references(owner)]
+            search = recalls.search(query, owners, most)
+            if (found := (await race(search, turn.cancel, name="knowledge search")).value) is not None:
+                learnt = [one.passage for one in found if one.score >= asked.threshold]
+                indexes = {owner: index for owner, index in indexes.items() if owner not in owners}
+        own: list[ScoredPassage] = []
+        for index in indexes.values():
+            if index is not None and len(own) < most:
+                by_words = index.search(query, limit=most - len(own))
+                own += (await race(by_words, turn.cancel, name="knowledge search")).value
+        return tuple(fused(learnt, [one.passage for one in own if one.score >= asked.threshold])[:most])
 
     async def _cannot_help(self, turn: Turn, offer: Offer, arguments: dict[str, Any], reply: ModelReply) -> Reply:
         state = self._core.state

@@ -6,8 +6,8 @@ gets nothing by it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from voice_agent.config import TransferOptions
 from voice_agent.dialogue import framework_tools as ft
@@ -87,12 +87,18 @@ def open_tools(state: DialogueState) -> dict[str, Tool]:
 
 
 def build_offer(
-    project: Project, state: DialogueState, turn: Turn, transfers: Mapping[str, TransferOptions] | None = None
+    project: Project,
+    state: DialogueState,
+    turn: Turn,
+    transfers: Mapping[str, TransferOptions] | None = None,
+    *,
+    learnt: bool = False,
 ) -> Offer:
     """Decide what the model may do now.
 
     Args:
         transfers: Destinations that the caller can be put through to.
+        learnt: There are documents to search, beside the project's own references.
     """
     top = state.top
     skill = top.skill if top is not None else None
@@ -100,7 +106,7 @@ def build_offer(
     fields, asked = fillable(state)
     in_block = top is not None and top.cursor is not None
     confirming = state.question is not None and state.question.asked < turn.number
-    knowledge = has_knowledge(project, state)
+    knowledge = learnt or has_knowledge(project, state)
     specs: list[ToolSpec] = []
     if skills:
         specs.append(ft.choice(ft.START_SKILL, "skill", skills, _override(skill, ft.START_SKILL)))
@@ -139,6 +145,47 @@ def build_offer(
         has_knowledge=knowledge,
     )
     return Offer(tuple(specs), scope, skills, fields, asked, tools)
+
+
+def fitting_offer(offer: Offer, ranking: Sequence[str], above: int) -> Offer:
+    """Leave away the tools, or skills, that fit the caller's words least, where there are more than ``above``.
+
+    The framework's own tools stay, and so does everything while nothing is known of what fits.
+
+    Args:
+        ranking: Keys of tools and skills (`tool_key`, `skill_key`), the best first; what is not in it stays.
+    """
+    place = {key: number for number, key in enumerate(ranking)}
+
+    def kept(names: Iterable[str], key: Callable[[str], str]) -> set[str]:
+        return set(sorted(names, key=lambda name: place.get(key(name), -1))[:above])
+
+    tools, skills = kept(offer.tools, tool_key), kept(offer.skills, skill_key)
+    if not place or (len(tools) == len(offer.tools) and len(skills) == len(offer.skills)):
+        return offer
+    specs = []
+    for spec in offer.specs:
+        if spec.name == ft.START_SKILL and len(skills) < len(offer.skills):
+            narrowed = [name for name in offer.skills if name in skills]
+            specs.append(ft.choice(ft.START_SKILL, "skill", narrowed, spec.description))
+        elif spec.name in tools or spec.name not in offer.tools:
+            specs.append(spec)
+    cards = tuple(card for card in offer.scope.skills if card.id in skills)
+    return replace(
+        offer,
+        specs=tuple(specs),
+        scope=replace(offer.scope, skills=cards),
+        skills={name: one for name, one in offer.skills.items() if name in skills},
+        tools={name: one for name, one in offer.tools.items() if name in tools},
+    )
+
+
+def tool_key(name: str) -> str:
+    return f"tool {name}"
+
+
+def skill_key(id: str) -> str:
+    return f"skill {id}"
 
 
 def may_transfer(state: DialogueState) -> bool:

@@ -63,6 +63,7 @@ class PromptBuilder:
         now: str,
         fill: bool,
         added: Sequence[Section] = (),
+        recalled: Section | None = None,
     ) -> Prompt:
         """Return the prompt of one model call.
 
@@ -71,6 +72,7 @@ class PromptBuilder:
             now: Date and time as the model should read them.
             fill: The narrow call after a skill was started.
             added: Sections of the workflow. They stand behind the stable ones, so that the prefix stays the same.
+            recalled: What was recalled for this turn.
         """
         limits = self._agent.prompts
         earlier, left_out = history(
@@ -89,6 +91,8 @@ class PromptBuilder:
         sections = [*self._stable[voice], *added]
         if self._acknowledges(voice, turn, offer, fill):
             sections.append(lines("acknowledgement", "Before a tool", _ACKNOWLEDGEMENT))
+        if recalled is not None and not fill:
+            sections.append(recalled)
         sections += self._changing(state, turn, offer, now, fill)
         if left_out:
             sections.append(Section("history", "", "The beginning of this conversation is left out below."))

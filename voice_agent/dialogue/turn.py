@@ -7,7 +7,7 @@ import json
 from collections import Counter
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from voice_agent.dialogue.cancellation import CancelToken
 from voice_agent.dialogue.events import EventLog
@@ -16,7 +16,11 @@ from voice_agent.dialogue.reply import EndingSink, HangUp, InputKind, ReplySink,
 from voice_agent.dialogue.responses import Wording
 from voice_agent.dialogue.stepper import Budget
 from voice_agent.llm.protocol import Message, ToolCall
+from voice_agent.recall.entries import Found
 from voice_agent.transfers import NOT_SUPPORTED, TransferResult, TransferTarget
+
+if TYPE_CHECKING:
+    from voice_agent.dialogue.recalling import Recollection
 
 MAX_IDENTICAL_CALLS = 3
 """The same tool with the same arguments this often within a turn ends the turn."""
@@ -174,6 +178,9 @@ class Turn:
         carried: What led to a held call, as (turn in which it was held, its messages).
         results: What the tools that ran came to, by skill, activation, step and arguments.
         results_before: The same of the turn that this one goes on with: what ran there is not run again.
+        recollection: What is being recalled for it, beside its other work.
+        recalled: What was, once it is there.
+        fitting: Names of tools and skills, those that fit the caller's words best first; empty where not asked.
         error: Why the turn failed, for the operator.
     """
 
@@ -201,6 +208,9 @@ class Turn:
     carried: tuple[str, tuple[Message, ...]] | None = None
     results: dict[str, Outcome] = field(default_factory=dict)
     results_before: dict[str, Outcome] = field(default_factory=dict)
+    recollection: Recollection | None = None
+    recalled: tuple[Found, ...] = ()
+    fitting: tuple[str, ...] = ()
     marks: dict[str, float] = field(default_factory=dict)
     error: str | None = None
     _calls: Counter[tuple[str, str]] = field(default_factory=Counter)

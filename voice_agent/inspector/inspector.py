@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -74,7 +74,11 @@ class Search:
 
 
 class Inspector:
-    """Implements what `voice_agent.server.inspection` serves."""
+    """Implements what `voice_agent.server.inspection` serves.
+
+    Args:
+        forget: Deletes what else is kept of a conversation; raises `StoreUnavailable` where it cannot.
+    """
 
     def __init__(
         self,
@@ -83,7 +87,9 @@ class Inspector:
         store: ConversationStore,
         registry: CallRegistry,
         recordings: Recordings,
+        forget: Callable[[str], Awaitable[None]],
     ) -> None:
+        self._forget = forget
         self.options = options
         self._agents, self._store, self._registry, self._recordings = agents, store, registry, recordings
         self._feed = LiveFeed(options.max_viewers)
@@ -283,6 +289,7 @@ class Inspector:
         if self._registry.is_live(conversation_id):
             raise Busy
         await self._recordings.delete(conversation_id)
+        await self._forget(conversation_id)
         await self._store.delete(conversation_id)
         self._prompts.forget(conversation_id)
         log.info("a conversation and its recordings were deleted", extra={"conversation": conversation_id})

@@ -17,9 +17,9 @@ from fastapi.responses import JSONResponse, Response
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 from starlette.exceptions import HTTPException
 
-from voice_agent.channels import rest, rest_calls, rest_settings
+from voice_agent.channels import rest, rest_calls, rest_knowledge, rest_settings
 from voice_agent.channels.carriers.carriers import ASGI, Carriers
-from voice_agent.channels.desk import CallDesk, SettingsDesk, TextDesk
+from voice_agent.channels.desk import CallDesk, KnowledgeDesk, SettingsDesk, TextDesk
 from voice_agent.channels.pbx.sockets import pbx_sockets
 from voice_agent.channels.streaming.connection import Receive, Send
 from voice_agent.channels.tokens import CallTokens, granted
@@ -59,6 +59,9 @@ class Service(Protocol):
 
     @property
     def settings(self) -> SettingsDesk: ...
+
+    @property
+    def knowledge(self) -> KnowledgeDesk: ...
 
     @property
     def introduction(self) -> Mapping[str, str]:
@@ -105,6 +108,7 @@ class Application:
         self._webrtc = WebRtcChannel(service.calls, service.channels.webrtc)
         self.http = _http(service)
         self.http.include_router(self._webrtc.routes())
+        self.http.include_router(rest_knowledge.router(service.knowledge))
         self.http.include_router(rest_settings.router(service.settings, lambda: gate.key_name))
         if allowed_origins:
             headers = ["authorization", "content-type"]

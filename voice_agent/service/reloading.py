@@ -21,6 +21,7 @@ from voice_agent.diagnostics import Problem, ProjectError, RemediableError, Seve
 from voice_agent.dialogue.agent import Agent
 from voice_agent.dialogue.briefing import brief
 from voice_agent.llm.protocol import LanguageModel, ModelError
+from voice_agent.recall.protocol import Recalls
 from voice_agent.service.versions import AgentVersions
 from voice_agent.store.protocol import ConversationStore
 
@@ -66,6 +67,7 @@ class Reloader:
     Args:
         warm: Prepares canned texts; runs once a version is in use.
         report: Told of the errors of a version that cannot be used; they are logged by default.
+        recalls: Memory beyond the prompt, for versions to come.
         watch: Look at the files, too; without it only `request` and SIGHUP reload.
     """
 
@@ -80,7 +82,9 @@ class Reloader:
         report: Callable[[list[Problem]], None] | None = None,
         watch: bool = False,
         poll_s: float = POLL_S,
+        recalls: Recalls | None = None,
     ) -> None:
+        self._recalls = recalls
         self._root, self._versions, self._model, self._store = root, versions, model, store
         self._warm, self._report, self._watch, self._poll_s = warm, report or _log_errors, watch, poll_s
         self._asked = asyncio.Event()
@@ -164,7 +168,7 @@ class Reloader:
             log.warning("the new version is not prepared and may answer late at first: %s", fault)
 
     def _load(self) -> Agent:
-        return Agent.load(load_config(self._root), self._model, store=self._store)
+        return Agent.load(load_config(self._root), self._model, store=self._store, recalls=self._recalls)
 
     def _name_what_needs_a_restart(self, before: Fingerprint) -> None:
         for name in RESTART_FILES:

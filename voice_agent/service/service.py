@@ -32,10 +32,14 @@ from voice_agent.dialogue.events import Listener
 from voice_agent.dialogue.reply import Conversation
 from voice_agent.inspector.inspector import Inspector
 from voice_agent.llm.factory import build_model
+from voice_agent.recall.memories import Memories
+from voice_agent.recall.opening import configured_memories
 from voice_agent.service.calls import Calls
 from voice_agent.service.engines import VOICE, Engines, build_engines, check_recording
 from voice_agent.service.hold_audio import HoldAudio
+from voice_agent.service.knowledge import Knowledge
 from voice_agent.service.readiness import Readiness
+from voice_agent.service.recall import RecallKeeper
 from voice_agent.service.reloading import Reloader
 from voice_agent.service.stall_watch import StallWatch
 from voice_agent.service.texts import TextConversations
@@ -47,7 +51,7 @@ from voice_agent.store.protocol import ConversationStore
 
 log = logging.getLogger(__name__)
 
-MODEL, RESPONSES, STORE = "language model", "spoken responses", "conversation store"
+MODEL, RESPONSES, STORE, RECALL = "language model", "spoken responses", "conversation store", "recall"
 CLOSE_IDLE_EVERY_S = 60.0
 SWEEP_EVERY_S = 3600.0
 POOL_CLOSE_S = 2.0
@@ -69,13 +73,14 @@ class Service:
         store: ConversationStore,
         progress: Progress | None = None,
         *,
+        memories: Memories,
         watch: bool = False,
     ) -> None:
         options = config.integrations
         self.store = store
         self.config, self.agent = config, AgentVersions(agent)
         self._engines, self._progress = engines, progress or (lambda part, done, of: None)
-        self._readiness = Readiness(*engines.loads, MODEL, RESPONSES, STORE)
+        self._readiness = Readiness(*engines.loads, MODEL, RESPONSES, STORE, RECALL)
         self._clock = MediaClock()
         resume_s = options.channels.websocket.turn_taking.resume_window_s
         self._registry = CallRegistry(options.server.max_calls)
@@ -85,12 +90,20 @@ class Service:
             self._registry.is_live,
             enabled=options.channels.text.enabled,
         )
-        self.reloader = Reloader(config.root, self.agent, engines.model, store, warm=engines.voice.warm, watch=watch)
+        self.reloader = Reloader(
+            config.root, self.agent, engines.model, store, warm=engines.voice.warm, watch=watch, recalls=memories
+        )
+        days = options.store.retention_days
+        self.recall = RecallKeeper(memories, store, lambda: self.agent.project, days, self._registry.is_live)
+        self.agent.on_event(self.recall.on_event)
+        self.knowledge = Knowledge(self.recall)
         self.settings = WorkflowSettings(store, self.agent)
         self.tokens = CallTokens(resume_s, lambda: asyncio.get_running_loop().time())
         recording = options.recording
         self.recordings = Recordings(config.root / recording.directory.expanduser(), recording.retention_days)
-        self.inspector = Inspector(options.inspector, self.agent, store, self._registry, self.recordings)
+        self.inspector = Inspector(
+            options.inspector, self.agent, store, self._registry, self.recordings, self.recall.forget_conversation
+        )
         if options.inspector.enabled is not False:
             self.agent.on_event(self.inspector.on_event)
             self.agent.on_model_call(self.inspector.on_model_call)
@@ -134,6 +147,7 @@ class Service:
                 group.create_task(self._warm_model(), name="warm-up.model")
                 group.create_task(self._warm_speech(), name="warm-up.speech")
                 group.create_task(self._open_store(), name="warm-up.store")
+                group.create_task(self._open_recall(), name="warm-up.recall")
         except ExceptionGroup as faults:
             raise _first(faults) from None
         self._registry.ready = True
@@ -144,6 +158,7 @@ class Service:
         async with self._clock, asyncio.TaskGroup() as group:
             group.create_task(self.reloader.run(), name="reloader")
             group.create_task(self._keep_recordings(), name="recordings")
+            group.create_task(self.recall.run(), name="recall")
             with StallWatch(self._clock):
                 while True:
                     await asyncio.sleep(CLOSE_IDLE_EVERY_S)
@@ -173,7 +188,13 @@ class Service:
 
     async def aclose(self) -> None:
         """Let go of everything, within limits."""
-        parts = [self.texts.aclose, self.agent.aclose, self.store.aclose, self._engines.model.aclose]
+        parts = [
+            self.texts.aclose,
+            self.agent.aclose,
+            self.recall.aclose,
+            self.store.aclose,
+            self._engines.model.aclose,
+        ]
         if self._engines.pool:
             parts.append(partial(self._engines.pool.aclose, POOL_CLOSE_S))
         await _close_each(parts)
@@ -182,6 +203,10 @@ class Service:
         await self.store.open()
         await self.settings.load()
         self._readiness.have(STORE)
+
+    async def _open_recall(self) -> None:
+        await self.recall.open()
+        self._readiness.have(RECALL)
 
     async def _warm_model(self) -> None:
         await self._engines.model.warm_up()
@@ -262,8 +287,9 @@ def build_service(
             ", ".join(languages()),
         )
     engines = engines or build_engines(config.integrations, language)
-    agent = Agent.load(config, engines.model, store=store or configured_store)
-    return Service(config, agent, engines, agent.store, progress, watch=watch)
+    memories = configured_memories(config, store)
+    agent = Agent.load(config, engines.model, store=configured_store if store is None else store, recalls=memories)
+    return Service(config, agent, engines, agent.store, progress, memories=memories, watch=watch)
 
 
 def _answering_sip(config: ProjectConfig, port: int) -> ProjectConfig:
@@ -303,8 +329,12 @@ def open_texts(
     """
     config = load_config(root)
     model = build_model(config.integrations.llm)
-    agent = Agent.load(config, model, store=MemoryStore() if ephemeral else configured_store)
+    kept = MemoryStore() if ephemeral else None
+    memories = configured_memories(config, kept)
+    agent = Agent.load(config, model, store=configured_store if kept is None else kept, recalls=memories)
     versions, store = AgentVersions(agent), agent.store
+    recall = RecallKeeper(memories, store, lambda: versions.project, config.integrations.store.retention_days)
+    versions.on_event(recall.on_event)
 
     def open_one(name: str, channel: str) -> Conversation:
         conversation = versions.open(name, channel=channel)
@@ -317,6 +347,8 @@ def open_texts(
     try:
         runner.run(store.open())
         runner.run(model.warm_up())
-        yield TextAgent(texts, Reloader(root, versions, model, store, report=report, watch=True))
+        runner.run(recall.open())
+        runner.run(recall.catch_up())
+        yield TextAgent(texts, Reloader(root, versions, model, store, report=report, watch=True, recalls=memories))
     finally:
-        runner.run(_close_each([texts.aclose, versions.aclose, store.aclose, model.aclose]))
+        runner.run(_close_each([texts.aclose, versions.aclose, recall.aclose, store.aclose, model.aclose]))

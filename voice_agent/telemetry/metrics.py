@@ -53,3 +53,12 @@ STORE_COMMIT = Histogram(
 )
 
 RECORDINGS_FAILED = Counter("voice_agent_recordings_failed_total", "Recordings that ended before their call did")
+
+RECALL_SECONDS = Histogram(
+    "voice_agent_recall_seconds",
+    "Time to recall for a turn, the sentence vector included",
+    buckets=(0.005, 0.01, 0.02, 0.03, 0.05, 0.075, 0.1, 0.15, 0.25, 0.5, 1.0),
+)
+RECALL_LATE = Counter("voice_agent_recall_late_total", "Turns that went on without what would have been recalled")
+RECALL_FAILURES = Counter("voice_agent_recall_failures_total", "Questions that recall could not answer")
+RECALL_EPISODES_DROPPED = Counter("voice_agent_recall_dropped_episodes_total", "Exchanges that were not kept")

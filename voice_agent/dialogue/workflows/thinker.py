@@ -13,10 +13,11 @@ from voice_agent.dialogue.core import Core
 from voice_agent.dialogue.history import MAX_RECORDS
 from voice_agent.dialogue.hooks import RetryModel
 from voice_agent.dialogue.model_call import SET_FIELDS, TURN, ModelReply
-from voice_agent.dialogue.offer import Offer, build_offer, fill_offer
+from voice_agent.dialogue.offer import Offer, build_offer, fill_offer, fitting_offer
 from voice_agent.dialogue.plugin_prompt import by_plugins
 from voice_agent.dialogue.prompt import PromptBuilder
 from voice_agent.dialogue.prompt_sections import Prompt, Section
+from voice_agent.dialogue.recalling import recalled_section
 from voice_agent.dialogue.turn import Turn
 from voice_agent.llm.protocol import LanguageModel, Message, ModelError, Scope
 
@@ -57,13 +58,29 @@ class Thinker:
             fill: The narrow call after a skill was started.
         """
         state = self.core.state
-        offer = fill_offer(state, turn) if fill else build_offer(self.core.project, state, turn, self.core.transfers)
+        if fill:
+            offer = fill_offer(state, turn)
+        else:
+            recalls = self.core.recalls
+            learnt = recalls is not None and recalls.knows_documents
+            offer = build_offer(self.core.project, state, turn, self.core.transfers, learnt=learnt)
+            if recalls is not None and recalls.procedures_above is not None:
+                offer = fitting_offer(offer, turn.fitting, recalls.procedures_above)
         return self._prompt(turn, offer, sections, fill=fill)
 
     def _prompt(self, turn: Turn, offer: Offer, sections: Sequence[Section], *, fill: bool = False) -> Prompt:
-        events = self.core.events.recent(MAX_RECORDS)
+        events, recalls = self.core.events.recent(MAX_RECORDS), self.core.recalls
+        recalled = recalled_section(turn.recalled, recalls.prompt_tokens) if recalls and turn.recalled else None
         return self._prompts.build(
-            self.core.state, turn, offer, events, voice=self.core.voice, now=self._now(), fill=fill, added=sections
+            self.core.state,
+            turn,
+            offer,
+            events,
+            voice=self.core.voice,
+            now=self._now(),
+            fill=fill,
+            added=sections,
+            recalled=recalled,
         )
 
     async def _ask(self, turn: Turn, prompt: Prompt, purpose: str) -> ModelReply:
@@ -99,6 +116,8 @@ class Thinker:
             TurnCancelled: The turn was cancelled; what was done stays done.
             ModelError: The model failed.
         """
+        if turn.recollection is not None:
+            await turn.recollection.into(turn)
         prompt = self.preview(turn, sections)
         try:
             reply = await self._ask(turn, prompt, TURN)

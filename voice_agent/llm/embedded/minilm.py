@@ -34,7 +34,7 @@ MAX_SENTENCE_CHARS = 2000
 
 
 class MiniLm:
-    """Turns sentences into vectors. Safe to use from several threads; one computes at a time.
+    """Turns sentences into vectors. Safe to use from several threads.
 
     Vectors are kept in a bounded cache (at most ``CACHED_SENTENCES`` of 1.5 KB each), least
     recently used out first, so that descriptions and examples are computed once.
@@ -84,11 +84,13 @@ class MiniLm:
             if found is not None:
                 self._cache.move_to_end(sentence)
                 return found
-            vector = self._compute(sentence)
+        # Not under the lock: two threads may compute at once, and a sentence that both want is the same twice.
+        vector = self._compute(sentence)
+        with self._lock:
             self._cache[sentence] = vector
-            if len(self._cache) > self._cached:
+            while len(self._cache) > self._cached:
                 self._cache.popitem(last=False)
-            return vector
+        return vector
 
     def _compute(self, sentence: str) -> NDArray[np.float32]:
         import numpy as np
