@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.support import sounds
 from voice_agent.audio.frames import FRAME_SAMPLES, SAMPLE_RATE
@@ -118,3 +120,26 @@ def test_nothing_is_looked_at_while_the_agent_is_silent() -> None:
     guard = EchoGuard(margin_db=6, tail_ms=200)
     assert not guard.heard(_speech(0.02, seed=1).astype(np.int16).tobytes(), 5.0)
     assert guard.correlation == 0.0
+
+
+@pytest.mark.parametrize(
+    ("heard", "own", "left"),
+    [
+        ("welcome to north line", "Welcome to Northline.", ""),
+        ("you may be cancelled today", "You maybe cancelled today.", ""),
+        ("welcome to north line stop", "Welcome to Northline.", "stop"),
+        ("my north account", "Welcome to Northline.", "my north account"),
+        ("the the bill", "The bill.", "the"),
+    ],
+)
+def test_a_word_heard_as_two_is_the_agents_all_the_same(heard: str, own: str, left: str) -> None:
+    assert unmatched(words(heard), words(own)) == words(left)
+
+
+@given(st.lists(st.sampled_from(["a", "north", "line", "northline", "bill"]), max_size=8), st.data())
+def test_what_the_agent_said_leaves_nothing_and_what_is_left_was_heard(own: list[str], data: st.DataObject) -> None:
+    assert unmatched(tuple(own), tuple(own)) == ()
+    heard = tuple(data.draw(st.lists(st.sampled_from(["a", "north", "line", "other"]), max_size=8)))
+    left = list(unmatched(heard, tuple(own)))
+    kept = iter(heard)
+    assert all(word in kept for word in left)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from voice_agent.call.echo import FRAME_S, EchoGuard
 from voice_agent.call.ledger import PlayoutLedger
@@ -69,26 +69,38 @@ class OwnVoice:
 
 
 def unmatched(heard: tuple[str, ...], own: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the words of ``heard`` that are left when as many as possible are laid, in order, over ``own``."""
-    # Length of the longest common part of what follows from (row, column) on.
+    """Return the words of ``heard`` that are left when as many as possible are laid, in order, over ``own``.
+
+    A recogniser may hear one word as two, or two as one: "north line" lies over "Northline".
+    """
+    # Most words laid over what follows from (row, column) on.
     table = [[0] * (len(own) + 1) for _ in range(len(heard) + 1)]
     for row in range(len(heard) - 1, -1, -1):
         for column in range(len(own) - 1, -1, -1):
-            if _alike(heard[row], own[column]):
-                table[row][column] = 1 + table[row + 1][column + 1]
-            else:
-                table[row][column] = max(table[row + 1][column], table[row][column + 1])
+            laid = [rows + table[row + rows][column + columns] for rows, columns in _steps(heard, own, row, column)]
+            table[row][column] = max(table[row + 1][column], table[row][column + 1], *laid)
     rest: list[str] = []
     row = column = 0
     while row < len(heard):
-        if column < len(own) and _alike(heard[row], own[column]):
-            row, column = row + 1, column + 1
-        elif column < len(own) and table[row][column + 1] >= table[row + 1][column]:
-            column += 1
+        for rows, columns in _steps(heard, own, row, column) if column < len(own) else ():
+            if rows + table[row + rows][column + columns] == table[row][column]:
+                row, column = row + rows, column + columns
+                break
         else:
-            rest.append(heard[row])
-            row += 1
+            if column < len(own) and table[row][column + 1] == table[row][column]:
+                column += 1
+            else:
+                rest.append(heard[row])
+                row += 1
     return tuple(rest)
+
+
+def _steps(heard: tuple[str, ...], own: tuple[str, ...], row: int, column: int) -> Iterator[tuple[int, int]]:
+    """Yield how many words from ``row`` on sound like how many from ``column`` on."""
+    for rows, columns in ((1, 1), (2, 1), (1, 2)):
+        fits = row + rows <= len(heard) and column + columns <= len(own)
+        if fits and _alike("".join(heard[row : row + rows]), "".join(own[column : column + columns])):
+            yield rows, columns
 
 
 def _alike(heard: str, own: str) -> bool:
