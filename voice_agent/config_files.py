@@ -24,7 +24,7 @@ Model = TypeVar("Model", bound=BaseModel)
 
 _LEAVE, _NAME_KNOWN = "Remove it, or leave it for another engine.", "Name a known engine, or leave it."
 _UNUSED_AGENT_KEYS = ("nlg", "hooks")
-_UNUSED_INTEGRATION_KEYS = ("mcp_servers", "tracing", "embeddings", "model_groups", "metrics", "nlg")
+_UNUSED_INTEGRATION_KEYS = ("tracing", "embeddings", "model_groups", "metrics", "nlg")
 _UNUSED_CHANNEL_KEYS = ("background_audio", "server_url", "token", "username", "password", "credentials")
 _VOICE_KEYS = ("turn_taking", "interruptions", "silence_timeout", *LOCAL_ENGINES)
 
@@ -200,9 +200,11 @@ def _read_integrations(path: Path, environ: Mapping[str, str], problems: list[Pr
             _warn_of_unused(channel, unused, reader)
             _adapt_channel(channel, reader)
     _fall_back_to_local_engines(top, reader)
+    _adapt_servers(top, reader)
     options = _validate(Integrations, top, reader)
     if options is not None:
         _check_keys(options, top, environ, reader)
+        _check_servers(options, top, environ, reader)
     return None if any(p.severity is Severity.ERROR for p in problems[before:]) else options
 
 
@@ -266,6 +268,50 @@ def _check_keys(options: Integrations, top: LocatedMap, environ: Mapping[str, st
             )
             message = f"The key of {llm.provider}/{llm.model} is missing: {llm.api_key_env} is not set."
             reader.error("missing_key", message, f"Set {llm.api_key_env} in the environment.", line_of(top, where))
+
+
+def _adapt_servers(top: LocatedMap, reader: Reader) -> None:
+    """Accept a list of MCP servers with their names in them, and ``type`` for ``transport``."""
+    servers = top.get("mcp_servers")
+    if servers is None:
+        top.pop("mcp_servers", None)
+        return
+    if isinstance(servers, LocatedList):
+        named = LocatedMap()
+        named.key_lines = {}
+        for item, line in reader.items(servers, "`mcp_servers`"):
+            server = reader.mapping(item, "An MCP server", line)
+            name = str(server.pop("name", ""))
+            named[name], named.key_lines[name] = server, line
+        top["mcp_servers"] = servers = named
+    for server in servers.values() if isinstance(servers, LocatedMap) else ():
+        if isinstance(server, LocatedMap) and "type" in server and "transport" not in server:
+            server["transport"], server.key_lines["transport"] = server.pop("type"), server.key_lines["type"]
+
+
+def _check_servers(options: Integrations, top: LocatedMap, environ: Mapping[str, str], reader: Reader) -> None:
+    """Check what is needed to reach each MCP server: a program or an address, and a key that is not in the file."""
+    for name, server in options.mcp_servers.items():
+
+        def line(*keys: str, name: str = name) -> int | None:
+            return line_of(top, ["mcp_servers", name, *keys])
+
+        needed, other = ("command", "url") if server.transport == "stdio" else ("url", "command")
+        if getattr(server, needed) is None:
+            message = f"The MCP server {name!r} ({server.transport}) has no `{needed}`."
+            near = "Set `transport: http`, or add `command`." if needed == "command" and server.url else ""
+            reader.error("mcp_incomplete", message, near or f"Add `{needed}`.", line())
+        elif getattr(server, other) is not None:
+            message = f"`{other}` means nothing to the MCP server {name!r} ({server.transport})."
+            reader.warn("mcp_unused", message, "Remove it, or set another `transport`.", line(other))
+        for header in server.headers:
+            if header.lower() in ("authorization", "cookie", server.key_header.lower()):
+                message = f"The MCP server {name!r} has a key among its `headers`."
+                reader.error("mcp_key", message, "Name its variable with `key_env`.", line("headers"))
+        for variable, key in [(server.key_env, "key_env"), *((variable, "pass_env") for variable in server.pass_env)]:
+            if variable and not environ.get(variable):
+                message = f"What the MCP server {name!r} needs is missing: {variable} is not set."
+                reader.error("missing_key", message, f"Set {variable} in the environment.", line(key))
 
 
 # --- models ------------------------------------------------------------------------------------

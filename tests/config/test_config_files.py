@@ -91,7 +91,7 @@ def test_what_is_not_acted_on_is_a_warning(tmp_path: Path) -> None:
     config = load(
         tmp_path,
         agent_yml="agent:\n  persona: Calm.\n  voice: {enabled: true}\nnlg: {type: rephrase}\nzebra: 1\n",
-        integrations_yml="mcp_servers: []\nchannels:\n  inspector: {enabled: true}\n",
+        integrations_yml="tracing: {}\nchannels:\n  inspector: {enabled: true}\n",
     )
     assert {(p.id, p.line, p.severity) for p in config.problems} == {
         ("config.unused", 2, Severity.WARNING),

@@ -140,9 +140,10 @@ def test_an_import_of_a_tool_that_does_not_exist_is_an_error_with_the_nearest_na
     assert "'look_up'" in only(tmp_path, files, "skill.unknown_import").remedy
 
 
-def test_an_mcp_tool_is_left_out_with_a_warning(tmp_path: Path) -> None:
-    fault = only(tmp_path, {"skills/a/skill.md": skill("Talk.", import_tools='["mcp/bank:pay"]')}, "skill.mcp")
-    assert fault.severity is Severity.WARNING
+@pytest.mark.parametrize("name", ["mcp/bank", "mcp/bank:", "mcp/:pay", "mcp/bank:*", "mcp/a b:pay", "mcp/bank:pay now"])
+def test_an_import_that_names_no_tool_of_a_server_is_an_error(tmp_path: Path, name: str) -> None:
+    fault = only(tmp_path, {"skills/a/skill.md": skill("Talk.", import_tools=f'["{name}"]')}, "skill.mcp_name")
+    assert "mcp/<server>:<tool>" in fault.remedy
 
 
 def test_a_mention_that_means_nothing_is_an_error(tmp_path: Path) -> None:

@@ -25,6 +25,7 @@ FILES = {
         """,
     "integrations.yml": """
         llm: {provider: embedded, model: minilm}
+        mcp_servers: [{name: banking, type: http, url: "http://127.0.0.1:9/mcp"}]
         channels:
           rest: {enabled: true}
           inspector: {enabled: true, asr: {name: deepgram, eot_threshold: 0.7, eot_timeout_ms: 5000}}
@@ -137,7 +138,7 @@ async def test_it_loads_with_warnings_alone_and_runs(tmp_path: Path) -> None:
     bench = caller(tmp_path, FILES, script, channel="text")
     assert {p.severity for p in bench.agent.problems} <= {Severity.WARNING, Severity.NOTE}
     ids = {p.id for p in bench.agent.problems}
-    assert {"skill.mcp", "endpoints.unused", "endpoints.missing_variable", "config.unused"} <= ids
+    assert {"endpoints.unused", "endpoints.missing_variable", "config.unused"} <= ids
     assert (await bench.says("I had an accident")).messages == ["Good, off we go, card the card."]
     said = await bench.says("my car")
     assert said.messages == ["Which policy is it about?"]

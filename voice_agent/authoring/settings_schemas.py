@@ -52,6 +52,11 @@ def integrations_schema() -> dict[str, Any]:
     schema["additionalProperties"] = True
     for name in ("ChannelOptions", "Channels"):
         schema["$defs"][name]["additionalProperties"] = True
+    servers = schema["properties"]["mcp_servers"]
+    servers["type"] = ["object", "array"]
+    server = schema["$defs"]["McpServerOptions"]["properties"]
+    server["name"] = {"type": "string", "description": "Its name, where servers are written as a list."}
+    server["type"] = {"type": "string", "description": "Older spelling of transport."}
     older = schema["$defs"]["ChannelOptions"]["properties"]
     older["interruptions"] = {
         "type": "object",

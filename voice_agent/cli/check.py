@@ -20,14 +20,17 @@ BROKEN = 1
 @click.command()
 @click.argument("path", default=".", type=click.Path(exists=True, file_okay=False, path_type=Path))
 @click.option("--json", "as_json", is_flag=True, help="Problems as JSON on standard output.")
+@click.option("--online", is_flag=True, help="Start or connect to the project's MCP servers, and check their tools.")
 @click.option("--explain", metavar="ID", help="Say what a problem id means and how to mend it.")
 @click.pass_context
-def check(ctx: click.Context, path: Path, as_json: bool, explain: str | None) -> None:
+def check(ctx: click.Context, path: Path, as_json: bool, online: bool, explain: str | None) -> None:
     """Report every problem of the project in PATH. Ends with 0 when there is nothing worse than a warning."""
     if explain is not None:
         _explain(explain)
         return
-    problems = sorted(find_problems(path), key=lambda p: (str(p.path or ""), p.line or 0, p.id, p.message))
+    problems = sorted(
+        find_problems(path, online=online), key=lambda p: (str(p.path or ""), p.line or 0, p.id, p.message)
+    )
     if as_json:
         click.echo(json.dumps([_as_json(problem, path) for problem in problems], ensure_ascii=False, indent=2))
     else:
@@ -36,12 +39,17 @@ def check(ctx: click.Context, path: Path, as_json: bool, explain: str | None) ->
         ctx.exit(BROKEN)
 
 
-def find_problems(root: Path) -> list[Problem]:
-    """Check settings, skills, conversation tests, and that what the engines need is there. Loads no model."""
+def find_problems(root: Path, *, online: bool = False) -> list[Problem]:
+    """Check settings, skills, conversation tests, and that what the engines need is there. Loads no model.
+
+    Args:
+        online: Ask the project's MCP servers; nothing is started or connected to otherwise.
+    """
     from voice_agent.authoring.conversation_reader import find_files, read_tests
     from voice_agent.config_files import load_config
     from voice_agent.dialogue.agent_checks import check_agent
     from voice_agent.dialogue.loader import load_project
+    from voice_agent.mcp.checks import ask_servers, check_commands, note_unasked
     from voice_agent.service.engines import build_engines
     from voice_agent.speech.models import find_piper_voice, find_whisper_model
 
@@ -73,6 +81,11 @@ def find_problems(root: Path) -> list[Problem]:
         collect(loaded[1])
         if config is not None:
             collect(check_agent(config, loaded[0]))
+            collect(check_commands(config))
+            if online:
+                collect(attempt(lambda: ask_servers(config, loaded[0])) or [])
+            else:
+                collect(note_unasked(config, loaded[0]))
     tests: list[Problem] = []
     for file in find_files(root):
         read_tests(file, tests)

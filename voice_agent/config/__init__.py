@@ -19,6 +19,7 @@ from voice_agent.config.channels import Channels
 from voice_agent.config.integrations import Integrations
 from voice_agent.config.keeping import InspectorOptions, RecordingOptions, StoreOptions
 from voice_agent.config.llm import LlmOptions, ToolCalls
+from voice_agent.config.mcp import McpServerOptions
 from voice_agent.config.microphone import MicrophoneOptions
 from voice_agent.config.options import Milliseconds, Options, Seconds
 from voice_agent.config.outbound import OutboundOptions
@@ -60,6 +61,7 @@ __all__ = [
     "Integrations",
     "JambonzOptions",
     "LlmOptions",
+    "McpServerOptions",
     "MicrophoneOptions",
     "Milliseconds",
     "Options",

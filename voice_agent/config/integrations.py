@@ -7,6 +7,7 @@ from pydantic import Field
 from voice_agent.config.channels import Channels
 from voice_agent.config.keeping import InspectorOptions, RecordingOptions, StoreOptions
 from voice_agent.config.llm import LlmOptions
+from voice_agent.config.mcp import McpServerOptions, ServerName
 from voice_agent.config.options import Options
 from voice_agent.config.recall import RecallOptions
 from voice_agent.config.server import ServerOptions
@@ -25,6 +26,8 @@ class Integrations(Options):
     """The ways in."""
     transfers: dict[DestinationName, TransferOptions] = Field(default_factory=dict)
     """Where callers can be put through to, each under the name that skills and models use."""
+    mcp_servers: dict[ServerName, McpServerOptions] = Field(default_factory=dict)
+    """Servers of tools (Model Context Protocol), each under the name that skills import from."""
     server: ServerOptions = ServerOptions()
     """Where the service listens, and to whom."""
     recording: RecordingOptions = RecordingOptions()

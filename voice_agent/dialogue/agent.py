@@ -20,6 +20,7 @@ from voice_agent.dialogue.conversation import LiveConversation
 from voice_agent.dialogue.events import Clock, utc_now
 from voice_agent.dialogue.loader import load_project
 from voice_agent.dialogue.project import SESSION_START, Project
+from voice_agent.dialogue.remote_tools import ToolServers
 from voice_agent.dialogue.seeds import read_metadata
 from voice_agent.dialogue.speaking import can_rephrase
 from voice_agent.dialogue.workflows.catalogue import WorkflowChoice
@@ -85,6 +86,7 @@ class Agent:
         clock: Clock = utc_now,
         adapt: Callable[[Project], Project] | None = None,
         recalls: Recalls | None = None,
+        servers: ToolServers | None = None,
     ) -> Agent:
         """Load and check the project that ``config`` belongs to.
 
@@ -95,11 +97,12 @@ class Agent:
             clock: The calendar, for timestamps and the expiry of sessions.
             adapt: Changes the loaded project before it is used, such as to stub its tools in a test.
             recalls: Memory beyond the prompt. Closed by whoever made it.
+            servers: Where the tools come from that skills import from servers; they stay away without.
 
         Raises:
             ProjectError: With every problem found, if any is an error.
         """
-        project, problems = load_project(config.root)
+        project, problems = load_project(config.root, servers)
         found = (*config.problems, *problems, *check_agent(config, project))
         if any(problem.severity is Severity.ERROR for problem in found):
             raise ProjectError(found)

@@ -10,6 +10,7 @@ from voice_agent.diagnostics import Problem, Severity, did_you_mean
 from voice_agent.dialogue.blocks import TransferStep
 from voice_agent.dialogue.hooks import Point
 from voice_agent.dialogue.project import Project
+from voice_agent.dialogue.remote_tools import RemoteTool
 from voice_agent.dialogue.workflows.catalogue import BUILT_IN, WorkflowCatalogue
 
 
@@ -21,7 +22,20 @@ def check_agent(config: ProjectConfig, project: Project) -> tuple[Problem, ...]:
         *_rephrase(config, project),
         *_hooks(project),
         *_workflows(config, project),
+        *_servers(config, project),
     )
+
+
+def _servers(config: ProjectConfig, project: Project) -> list[Problem]:
+    known, found = config.integrations.mcp_servers, []
+    for skill in project.skills.values():
+        for tool in skill.tools.values():
+            if isinstance(tool, RemoteTool) and tool.remote.server not in known:
+                near = did_you_mean(tool.remote.server, known)
+                remedy = near or "Name it under `mcp_servers:` in integrations.yml."
+                message = f"{str(tool.remote)!r}: there is no MCP server {tool.remote.server!r}."
+                found.append(Problem("skill.unknown_mcp_server", message, remedy, skill.path, tool.line))
+    return found
 
 
 def _workflows(config: ProjectConfig, project: Project) -> list[Problem]:

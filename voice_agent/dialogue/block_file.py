@@ -28,6 +28,7 @@ from voice_agent.dialogue.delivery import DELIVERY_KEYS, read_delivery
 from voice_agent.dialogue.fields import Field, MemoryRefused, coerce
 from voice_agent.dialogue.framework_tools import TRANSFER
 from voice_agent.dialogue.names import Names, paragraphs
+from voice_agent.dialogue.remote_tools import bare_name
 from voice_agent.yaml_source import LocatedMap
 
 _KINDS = ("instructions", "collect", "action", "execute_tool", "noop", "set_memory", "call", "link")
@@ -184,7 +185,7 @@ class BlockReader:
         return ActionStep(response=name, delivery=read_delivery(raw, self.reader), **common)
 
     def _execute_tool(self, raw: LocatedMap, line: int, common: dict[str, Any]) -> Step | None:
-        name = str(raw["execute_tool"])
+        name = bare_name(str(raw["execute_tool"]))
         if name in _LISTEN:
             return ListenStep(**common)
         if name in _HANG_UP:

@@ -127,3 +127,9 @@ class Core:
         if wording is not None:
             wording = replace(wording, **(delivery or {}))
             turn.reply.deliver(replace(wording, rephrase=True, about=about) if about else wording)
+
+    def say_unreachable(self, turn: Turn, skill: str | None) -> None:
+        """Say, once in a turn, that what is needed cannot be reached at present."""
+        if not turn.said_unreachable:
+            turn.said_unreachable = True
+            self.say(turn, "utter_tool_unavailable", skill)

@@ -88,5 +88,5 @@ def _arguments(step: ToolStep, skill: Skill) -> set[Reference]:
     """Return the fields of ``skill`` that the tool's arguments are taken from."""
     tool = skill.tools.get(step.tool)
     given = {value.reference for value in step.arguments.values() if isinstance(value, Field)}
-    bare = set(tool.parameter_names if tool else ()) - step.arguments.keys()
+    bare = set(tool.live.parameter_names if tool else ()) - step.arguments.keys()
     return given | {Reference(skill.id, name) for name in bare}

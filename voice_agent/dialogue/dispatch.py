@@ -25,7 +25,7 @@ from voice_agent.dialogue.memory import Memory, MemoryHandle
 from voice_agent.dialogue.outcome import Outcome
 from voice_agent.dialogue.project import Skill
 from voice_agent.dialogue.stepper import Mark, digest
-from voice_agent.dialogue.tools import ArgumentsRefused, Tool, ToolContext, ToolResult
+from voice_agent.dialogue.tools import ArgumentsRefused, Tool, ToolContext, ToolFailed, ToolResult
 
 log = logging.getLogger(__name__)
 
@@ -118,7 +118,7 @@ class Dispatcher:
         except asyncio.CancelledError:
             self._record(tool, to_json(arguments), Outcome(outcome.success, _error("It has run.")), step)
             raise
-        return Outcome(changed.success, to_json(changed.result))
+        return Outcome(changed.success, to_json(changed.result), unreachable=outcome.unreachable)
 
     async def _race(
         self, tool: Tool, arguments: dict[str, Any], own: CancelToken, handle: MemoryHandle, cancel: CancelToken
@@ -129,7 +129,7 @@ class Dispatcher:
         cancel.check()
         # A tool that must not be interrupted still answers to its timeout.
         forget: Callable[[], None] = cancel.on_cancel(forward) if tool.interruptible else (lambda: None)
-        timeout = self._limits.timeout_s
+        timeout = tool.timeout_s or self._limits.timeout_s
         timer = asyncio.get_running_loop().call_later(timeout, own.cancel, CancelReason.TIMEOUT)
 
         async def work() -> Any:
@@ -146,6 +146,8 @@ class Dispatcher:
             return Outcome(False, _error(f"The tool took longer than {timeout:g} seconds."))
         except WorkCancelledItself:
             return Outcome(False, _error("The tool was cancelled from within."))
+        except ToolFailed as fault:
+            return Outcome(False, _error(str(fault)), unreachable=fault.unreachable)
         except Exception as fault:
             log.exception("tool %s failed in conversation %s", tool.name, self._events.conversation_id)
             return Outcome(False, _error(_described(fault)))

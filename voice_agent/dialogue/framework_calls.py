@@ -20,7 +20,7 @@ from voice_agent.dialogue.hooks import KnowledgeQueryPayload, KnowledgeResultsPa
 from voice_agent.dialogue.knowledge import Passage, ScoredPassage
 from voice_agent.dialogue.memory import Writer
 from voice_agent.dialogue.model_call import ModelReply
-from voice_agent.dialogue.offer import Offer, may_transfer, routable
+from voice_agent.dialogue.offer import Offer, away_tools, may_transfer, routable
 from voice_agent.dialogue.outcome import Outcome
 from voice_agent.dialogue.project import UNSUPPORTED
 from voice_agent.dialogue.questions import Questions
@@ -253,6 +253,10 @@ class FrameworkCalls:
             # Not an answer to the question that is open: the step asks again.
             self._core.say(turn, "utter_not_understood")
             return OK
+        if away_tools(state):
+            # What it takes is only out of reach, and will be back.
+            self._core.say_unreachable(turn, state.top.skill.id if state.top else None)
+            return Reply(wait=True)
         self._core.events.append("request_unsupported", {"reason": str(arguments.get("reason", ""))[:200]})
         self._router.start(turn, self._core.project.skills[UNSUPPORTED], returns=True)
         return OK

@@ -9,6 +9,7 @@ from voice_agent.dialogue.blocks import ActionStep, Block, CallStep, CollectStep
 from voice_agent.dialogue.framework_tools import FRAMEWORK_TOOLS, TRANSFER
 from voice_agent.dialogue.memory import PROJECT
 from voice_agent.dialogue.project import SESSION_START, Project, Skill
+from voice_agent.dialogue.remote_tools import RemoteTool
 from voice_agent.dialogue.skill_file import SkillFile
 from voice_agent.dialogue.tools import Tool
 
@@ -103,8 +104,8 @@ class _SkillChecker:
 
     def _arguments(self, step: ToolStep) -> None:
         tool = self.skill.tools.get(step.tool)
-        if tool is None:
-            return
+        if tool is None or isinstance(tool, RemoteTool):
+            return  # what a server's tool takes is known once the server is asked
         for name in step.arguments:
             if name not in tool.parameter_names:
                 near = did_you_mean(name, tool.parameter_names)
@@ -124,9 +125,9 @@ class _SkillChecker:
             self._report("skill.unknown_response", f"There is no response {name!r}.", near or "Add it.", line)
 
     def _tool(self, name: str, where: str, line: int, *, builtin: bool = False) -> None:
-        if name in self.skill.tools or (builtin and (name in FRAMEWORK_TOOLS or name.startswith("mcp/"))):
+        if name in self.skill.tools or (builtin and name in FRAMEWORK_TOOLS):
             return
-        if any(name in other.tools for other in self.project.skills.values()) or name.startswith("mcp/"):
+        if any(name in other.tools for other in self.project.skills.values()):
             remedy = "Import it with `import_tools` if it is shared; another skill's own tools cannot be used."
         else:
             remedy = did_you_mean(name, self.skill.tools) or "Define it in tools.py, or import it with `import_tools`."

@@ -23,6 +23,7 @@ from voice_agent.dialogue.memory import PROJECT, Schema
 from voice_agent.dialogue.names import Names
 from voice_agent.dialogue.plugin_loading import Plugins, load_plugins
 from voice_agent.dialogue.project import LIFECYCLE, UNSUPPORTED, Constraint, Project, Skill
+from voice_agent.dialogue.remote_tools import PREFIX, NoServers, RemoteTool, ToolServers, parse_import, stand_in
 from voice_agent.dialogue.responses import Response, Responses
 from voice_agent.dialogue.skill_file import SkillFile, read_skill
 from voice_agent.dialogue.tool_loading import load_tool_folder, project_imports
@@ -39,8 +40,8 @@ ENGINE_PLACEHOLDERS = frozenset({"skill_name"})
 class ProjectLoader:
     """Loads one project. Use `load_project`."""
 
-    def __init__(self, root: Path, problems: list[Problem]) -> None:
-        self.root, self.problems = root, problems
+    def __init__(self, root: Path, problems: list[Problem], servers: ToolServers) -> None:
+        self.root, self.problems, self._servers = root, problems, servers
         own = self._folders(root / "skills")
         bundled = self._folders(LIFECYCLE_FOLDER)
         self.folders: dict[str, Path] = {**bundled, **own}
@@ -189,9 +190,8 @@ class ProjectLoader:
     def _imported(self, file: SkillFile, shared: Mapping[str, Tool], local: Mapping[str, Tool]) -> dict[str, Tool]:
         found: dict[str, Tool] = {}
         for name, line in file.imports.items():
-            if name.startswith("mcp/"):
-                message = f"{name!r} is left out: MCP servers are not connected yet."
-                self._problem("skill.mcp", message, "", file.path, Severity.WARNING, line)
+            if name.startswith(PREFIX):
+                self._remote(name, line, file, {**shared, **local}, found)
             elif name in shared:
                 found[name] = shared[name]
                 if name in local:
@@ -208,10 +208,29 @@ class ProjectLoader:
                 )
         return found
 
+    def _remote(self, name: str, line: int, file: SkillFile, own: Mapping[str, Tool], found: dict[str, Tool]) -> None:
+        """Import a server's tool."""
+        remote = parse_import(name)
+        if remote is None:
+            remedy = 'Write "mcp/<server>:<tool>", one for each tool.'
+            self._problem("skill.mcp_name", f"{name!r} names no tool of a server.", remedy, file.path, line=line)
+            return
+        taken = own.get(remote.bare) or found.get(remote.bare)
+        if taken is None:
+            found[remote.bare] = stand_in(remote, self._servers, line)
+            return
+        other = taken.remote if isinstance(taken, RemoteTool) else "a tool of this project"
+        message = f"{name!r} has the name of {other}: a skill could not tell them apart."
+        self._problem("skill.mcp_collision", message, "Rename one, or import only one.", file.path, line=line)
 
-def load_project(root: Path) -> tuple[Project, tuple[Problem, ...]]:
-    """Load the project in ``root``; problems come back whether or not they are errors."""
+
+def load_project(root: Path, servers: ToolServers | None = None) -> tuple[Project, tuple[Problem, ...]]:
+    """Load the project in ``root``; problems come back whether or not they are errors.
+
+    Args:
+        servers: Where tools come from that skills import as ``mcp/<server>:<tool>``; they stay away without.
+    """
     problems: list[Problem] = []
-    project = ProjectLoader(root, problems).load()
+    project = ProjectLoader(root, problems, servers or NoServers()).load()
     check_flow(project, problems)
     return project, tuple(without_consequences(problems))

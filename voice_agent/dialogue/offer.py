@@ -82,8 +82,16 @@ def open_tools(state: DialogueState) -> dict[str, Tool]:
     for name, tool in top.skill.tools.items():
         requires = top.skill.constraint(name).requires
         if requires is None or requires.holds(read):
-            found[name] = tool
+            current = tool.current()
+            if current is not None:
+                found[name] = current
     return found
+
+
+def away_tools(state: DialogueState) -> tuple[str, ...]:
+    """Return the names of the active skill's tools whose servers cannot be reached now."""
+    top = state.top
+    return () if top is None else tuple(name for name, tool in top.skill.tools.items() if tool.current() is None)
 
 
 def build_offer(

@@ -13,11 +13,13 @@ class Outcome:
     Attributes:
         json: The result, or the error, as the model should read it.
         read: Memory references that the tool has read beside its arguments.
+        unreachable: It failed because what it works with cannot be reached at present.
     """
 
     success: bool
     json: str
     read: frozenset[str] = frozenset()
+    unreachable: bool = False
 
     @property
     def achieved(self) -> bool:

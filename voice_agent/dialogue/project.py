@@ -124,7 +124,7 @@ def reads_before_asking(block: Block, skill: Skill) -> bool:
         if isinstance(step, ToolStep):
             tool = skill.tools.get(step.tool)
             given = {value for value in step.arguments.values() if isinstance(value, Field)}
-            bare = set(tool.parameter_names if tool else ()) - step.arguments.keys()
+            bare = set(tool.live.parameter_names if tool else ()) - step.arguments.keys()
             if given & fillable or any(declared.name in bare for declared in fillable):
                 return True
             written = {name for name, _ in tool.writes} if tool else set()

@@ -12,7 +12,7 @@ from voice_agent.dialogue.events import to_json
 from voice_agent.dialogue.fields import Field
 from voice_agent.dialogue.history import history
 from voice_agent.dialogue.memory import PROJECT
-from voice_agent.dialogue.offer import Offer
+from voice_agent.dialogue.offer import Offer, away_tools
 from voice_agent.dialogue.project import Project
 from voice_agent.dialogue.prompt_sections import Prompt, Section, fit, lines, shorten
 from voice_agent.dialogue.state import DialogueState, PendingCall, ResumeOffer
@@ -165,6 +165,8 @@ class PromptBuilder:
             found.append(f"The caller was asked whether to go on with {question.skill}. Call confirm or deny.")
         elif top.cursor is not None:
             found += _step_lines(top.cursor.step, state, declined=top.cursor.declined)
+        if away := away_tools(state):
+            found.append(f"Cannot be reached at present: {', '.join(away)}. Say so calmly if the caller needs it.")
         if top.cursor is None:
             found.append("Call complete once the skill has done its work, in a response of its own.")
             found += [f"It has done its work only when: {criterion}" for criterion in top.skill.criteria]

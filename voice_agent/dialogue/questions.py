@@ -73,7 +73,7 @@ class Questions:
 
     async def _run(self, turn: Turn, frame: Frame, question: PendingCall) -> str:
         said = len(turn.reply.said)
-        tool = frame.skill.tools[question.tool]
+        tool = frame.skill.tools[question.tool].live
         outcome = await self._steps.run_tool(turn, frame, tool, question.arguments, step=question.step)
         cursor = frame.cursor
         if question.step is not None and cursor is not None:

@@ -14,6 +14,7 @@ from voice_agent.dialogue.conditions import Condition
 from voice_agent.dialogue.framework_tools import ALIASES
 from voice_agent.dialogue.names import Names, paragraphs
 from voice_agent.dialogue.project import Confirmation, Constraint, Trigger
+from voice_agent.dialogue.remote_tools import bare_name
 from voice_agent.yaml_source import LocatedMap, Reader, YamlFile
 
 _KEYS = (
@@ -88,7 +89,7 @@ def _front_matter(skill: SkillFile, top: LocatedMap, names: Names) -> None:
         skill.imports[str(item)] = line
     for item, line in reader.items(top.get("tool_constraints"), "`tool_constraints`"):
         for name, value in reader.mapping(item, "A tool constraint", line).items():
-            tool = ALIASES.get(name, name)
+            tool = bare_name(ALIASES.get(name, name))
             skill.constraints[tool] = _constraint(tool, reader.mapping(value, f"`{tool}`", line), names)
             skill.constraint_lines[tool] = line
     for item, line in reader.items(top.get("utter"), "`utter`"):

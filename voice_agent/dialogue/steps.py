@@ -236,7 +236,7 @@ class StepRunner:
     # --- tools ---------------------------------------------------------------------------------
 
     async def _tool(self, turn: Turn, frame: Frame, cursor: Cursor, step: ToolStep) -> Next | None:
-        tool = frame.skill.tools[step.tool]
+        tool = frame.skill.tools[step.tool].live
         arguments = step_arguments(tool, step, frame.skill, self._core.state.memory)
         before = cursor.again.get(step.id)
         if before is not None and before.arguments == digest(to_json(arguments)):
@@ -255,6 +255,8 @@ class StepRunner:
             return self._wait_or_model(turn)
         outcome = await self.run_tool(turn, frame, tool, arguments, step=step.id)
         turn.note_tool(tool.name, to_json(arguments), outcome.json)
+        if outcome.unreachable:
+            self._core.say_unreachable(turn, frame.skill.id)
         self._done(turn, cursor, mark_of(arguments, outcome))
         return None
 

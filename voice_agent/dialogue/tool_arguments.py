@@ -30,5 +30,5 @@ def step_arguments(tool: Tool, step: ToolStep, skill: Skill, memory: Memory) -> 
 def call_in_words(skill: Skill, tool: str, arguments: dict[str, Any]) -> str:
     """Return what a held call is about, for a model that words the question."""
     found = skill.tools.get(tool)
-    description = (skill.constraint(tool).description or found.description) if found else tool
+    description = (skill.constraint(tool).description or found.live.description) if found else tool
     return f"{description.strip()} {to_json(arguments) if arguments else ''}".strip()

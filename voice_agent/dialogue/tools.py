@@ -64,6 +64,18 @@ class ArgumentsRefused(Exception):
     """Arguments do not fit the tool's signature. Fit for the model to read."""
 
 
+class ToolFailed(Exception):
+    """A tool could not do its work, for a reason that is known and fit for the model to read.
+
+    Attributes:
+        unreachable: What it works with cannot be reached at present.
+    """
+
+    def __init__(self, message: str, *, unreachable: bool = False) -> None:
+        super().__init__(message)
+        self.unreachable = unreachable
+
+
 @dataclass(frozen=True, slots=True)
 class _Mark:
     description: str
@@ -104,19 +116,33 @@ class Tool:
     """A loaded tool: its function, and a schema taken from its signature.
 
     Attributes:
+        model: Checks its arguments.
+        check: Checks them instead, where the schema is not that of a signature.
         path: The file it was loaded from.
         writes: Memory fields its text names when it writes, with their lines.
+        timeout_s: How long it may take; None for the agent's limit.
     """
 
     name: str
     description: str
     function: Callable[..., Awaitable[Any]]
     parameters: Mapping[str, Any]
-    model: type[BaseModel] = field(repr=False)
+    model: type[BaseModel] | None = field(default=None, repr=False)
     interruptible: bool = True
     takes_context: str | None = None
     path: Path | None = None
     writes: tuple[tuple[str, int], ...] = ()
+    check: Callable[[Mapping[str, Any]], dict[str, Any]] | None = field(default=None, repr=False)
+    timeout_s: float | None = None
+
+    def current(self) -> Tool | None:
+        """Return the tool as it is now; None while it is away, which those of a project never are."""
+        return self
+
+    @property
+    def live(self) -> Tool:
+        """The tool as it is now; while it is away, one that fails with the reason."""
+        return self.current() or self
 
     @property
     def line(self) -> int | None:
@@ -130,6 +156,10 @@ class Tool:
         Raises:
             ArgumentsRefused: Missing, unknown or ill-typed ones, all named.
         """
+        if self.check is not None:
+            return self.check(arguments)
+        if self.model is None:
+            return dict(arguments)
         try:
             checked = self.model.model_validate(dict(arguments))
         except ValidationError as fault:
@@ -139,7 +169,8 @@ class Tool:
 
     @property
     def parameter_names(self) -> tuple[str, ...]:
-        return tuple(self.model.model_fields)
+        """Names of its arguments."""
+        return tuple(self.parameters.get("properties", ()))
 
 
 def is_tool(value: object) -> bool:

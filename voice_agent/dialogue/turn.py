@@ -175,6 +175,7 @@ class Turn:
         procedures: Tools that the model has had run.
         refused_procedures: Calls beyond that limit, which were not made.
         limit_hit: Which limit of its workflow the turn has reached.
+        said_unreachable: The caller was told that what they need cannot be reached at present.
         carried: What led to a held call, as (turn in which it was held, its messages).
         results: What the tools that ran came to, by skill, activation, step and arguments.
         results_before: The same of the turn that this one goes on with: what ran there is not run again.
@@ -205,6 +206,7 @@ class Turn:
     procedures: int = 0
     refused_procedures: int = 0
     limit_hit: str | None = None
+    said_unreachable: bool = False
     carried: tuple[str, tuple[Message, ...]] | None = None
     results: dict[str, Outcome] = field(default_factory=dict)
     results_before: dict[str, Outcome] = field(default_factory=dict)

@@ -20,6 +20,7 @@ from voice_agent.config_files import load_config
 from voice_agent.diagnostics import Problem, ProjectError, RemediableError, Severity
 from voice_agent.dialogue.agent import Agent
 from voice_agent.dialogue.briefing import brief
+from voice_agent.dialogue.remote_tools import ToolServers
 from voice_agent.llm.protocol import LanguageModel, ModelError
 from voice_agent.recall.protocol import Recalls
 from voice_agent.service.versions import AgentVersions
@@ -69,6 +70,7 @@ class Reloader:
         report: Told of the errors of a version that cannot be used; they are logged by default.
         recalls: Memory beyond the prompt, for versions to come.
         watch: Look at the files, too; without it only `request` and SIGHUP reload.
+        servers: Where tools come from that skills import from servers.
     """
 
     def __init__(
@@ -83,11 +85,12 @@ class Reloader:
         watch: bool = False,
         poll_s: float = POLL_S,
         recalls: Recalls | None = None,
+        servers: ToolServers | None = None,
     ) -> None:
         self._recalls = recalls
         self._root, self._versions, self._model, self._store = root, versions, model, store
         self._warm, self._report, self._watch, self._poll_s = warm, report or _log_errors, watch, poll_s
-        self._asked = asyncio.Event()
+        self._asked, self._servers = asyncio.Event(), servers
         self._loaded: Fingerprint = fingerprint(root) if watch else {}
         self.reloads = self.failures = 0
 
@@ -168,7 +171,9 @@ class Reloader:
             log.warning("the new version is not prepared and may answer late at first: %s", fault)
 
     def _load(self) -> Agent:
-        return Agent.load(load_config(self._root), self._model, store=self._store, recalls=self._recalls)
+        return Agent.load(
+            load_config(self._root), self._model, store=self._store, recalls=self._recalls, servers=self._servers
+        )
 
     def _name_what_needs_a_restart(self, before: Fingerprint) -> None:
         for name in RESTART_FILES:

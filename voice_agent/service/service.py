@@ -32,6 +32,7 @@ from voice_agent.dialogue.events import Listener
 from voice_agent.dialogue.reply import Conversation
 from voice_agent.inspector.inspector import Inspector
 from voice_agent.llm.factory import build_model
+from voice_agent.mcp.servers import McpServers, build_servers
 from voice_agent.recall.memories import Memories
 from voice_agent.recall.opening import configured_memories
 from voice_agent.service.calls import Calls
@@ -75,13 +76,14 @@ class Service:
         *,
         memories: Memories,
         watch: bool = False,
+        servers: McpServers | None = None,
     ) -> None:
         options = config.integrations
         self.store = store
         self.config, self.agent = config, AgentVersions(agent)
         self._engines, self._progress = engines, progress or (lambda part, done, of: None)
         self._readiness = Readiness(*engines.loads, MODEL, RESPONSES, STORE, RECALL)
-        self._clock = MediaClock()
+        self._clock, self._servers = MediaClock(), servers or McpServers({})
         resume_s = options.channels.websocket.turn_taking.resume_window_s
         self._registry = CallRegistry(options.server.max_calls)
         self.texts = TextConversations(
@@ -91,7 +93,14 @@ class Service:
             enabled=options.channels.text.enabled,
         )
         self.reloader = Reloader(
-            config.root, self.agent, engines.model, store, warm=engines.voice.warm, watch=watch, recalls=memories
+            config.root,
+            self.agent,
+            engines.model,
+            store,
+            warm=engines.voice.warm,
+            watch=watch,
+            recalls=memories,
+            servers=self._servers,
         )
         days = options.store.retention_days
         self.recall = RecallKeeper(memories, store, lambda: self.agent.project, days, self._registry.is_live)
@@ -148,6 +157,7 @@ class Service:
                 group.create_task(self._warm_speech(), name="warm-up.speech")
                 group.create_task(self._open_store(), name="warm-up.store")
                 group.create_task(self._open_recall(), name="warm-up.recall")
+                group.create_task(self._servers.start(), name="warm-up.servers")
         except ExceptionGroup as faults:
             raise _first(faults) from None
         self._registry.ready = True
@@ -192,6 +202,7 @@ class Service:
             self.texts.aclose,
             self.agent.aclose,
             self.recall.aclose,
+            self._servers.aclose,
             self.store.aclose,
             self._engines.model.aclose,
         ]
@@ -288,8 +299,10 @@ def build_service(
         )
     engines = engines or build_engines(config.integrations, language)
     memories = configured_memories(config, store)
-    agent = Agent.load(config, engines.model, store=configured_store if store is None else store, recalls=memories)
-    return Service(config, agent, engines, agent.store, progress, memories=memories, watch=watch)
+    servers = build_servers(config.integrations.mcp_servers, root)
+    kept = configured_store if store is None else store
+    agent = Agent.load(config, engines.model, store=kept, recalls=memories, servers=servers)
+    return Service(config, agent, engines, agent.store, progress, memories=memories, watch=watch, servers=servers)
 
 
 def _answering_sip(config: ProjectConfig, port: int) -> ProjectConfig:
@@ -331,7 +344,8 @@ def open_texts(
     model = build_model(config.integrations.llm)
     kept = MemoryStore() if ephemeral else None
     memories = configured_memories(config, kept)
-    agent = Agent.load(config, model, store=configured_store if kept is None else kept, recalls=memories)
+    servers = build_servers(config.integrations.mcp_servers, root)
+    agent = Agent.load(config, model, store=kept or configured_store, recalls=memories, servers=servers)
     versions, store = AgentVersions(agent), agent.store
     recall = RecallKeeper(memories, store, lambda: versions.project, config.integrations.store.retention_days)
     versions.on_event(recall.on_event)
@@ -349,6 +363,9 @@ def open_texts(
         runner.run(model.warm_up())
         runner.run(recall.open())
         runner.run(recall.catch_up())
-        yield TextAgent(texts, Reloader(root, versions, model, store, report=report, watch=True, recalls=memories))
+        runner.run(servers.start())
+        reloader = Reloader(root, versions, model, store, report=report, watch=True, recalls=memories, servers=servers)
+        yield TextAgent(texts, reloader)
     finally:
-        runner.run(_close_each([texts.aclose, versions.aclose, recall.aclose, store.aclose, model.aclose]))
+        parts = [texts.aclose, versions.aclose, servers.aclose, recall.aclose, store.aclose, model.aclose]
+        runner.run(_close_each(parts))

@@ -62,3 +62,7 @@ RECALL_SECONDS = Histogram(
 RECALL_LATE = Counter("voice_agent_recall_late_total", "Turns that went on without what would have been recalled")
 RECALL_FAILURES = Counter("voice_agent_recall_failures_total", "Questions that recall could not answer")
 RECALL_EPISODES_DROPPED = Counter("voice_agent_recall_dropped_episodes_total", "Exchanges that were not kept")
+MCP_CONNECTED = Gauge("voice_agent_mcp_connected", "Whether a server of tools is connected", ["server"])
+MCP_LOST = Counter(
+    "voice_agent_mcp_connections_lost_total", "Connections to servers of tools that were lost", ["server"]
+)

@@ -1,0 +1,1 @@
+"""Servers of tools that speak the Model Context Protocol: connections to them, and their tools for the dialogue."""
