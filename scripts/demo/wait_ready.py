@@ -18,6 +18,7 @@ from urllib.request import ProxyHandler, build_opener
 
 TIMEOUT_S = 120.0
 POLL_S = 0.2
+STARTING = "starting"
 
 
 def missing(url: str) -> str | None:
@@ -32,7 +33,7 @@ def missing(url: str) -> str | None:
         except (ValueError, KeyError, TypeError):
             return f"status {error.code}"
     except (URLError, TimeoutError, ConnectionError):
-        return "starting"
+        return STARTING
 
 
 def alive(pid: int) -> bool:
@@ -64,7 +65,7 @@ def main() -> int:
         if lacking is None:
             sys.stdout.write(show.format(f"The service is ready after {waited:.1f} s.").rstrip("\n") + "\n")
             return 0
-        line = f"Starting the service … {lacking}"
+        line = "Starting the service …" + (f" still to come: {lacking}" if lacking != STARTING else "")
         if sys.stdout.isatty():
             sys.stdout.write(show.format(f"{line} ({waited:.0f} s)"))
         elif not same_but_for_counts(line, shown):

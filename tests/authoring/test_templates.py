@@ -96,3 +96,7 @@ def test_a_skill_needs_a_project_and_an_id(tmp_path: Path) -> None:
 def test_a_new_project_answers_when_it_is_open(project: Path, asked: str) -> None:
     result = CliRunner().invoke(cli, ["chat", str(project), "--ephemeral"], input=f"{asked}\n")
     assert "nine in the morning" in result.output
+
+
+def test_recordings_of_callers_are_kept_out_of_version_control(project: Path) -> None:
+    assert "recordings/" in (project / ".gitignore").read_text().splitlines()

@@ -34,6 +34,11 @@ channels:
   text:
     enabled: true
 """,
+    ".gitignore": """\
+# Recordings hold what callers said.
+recordings/
+__pycache__/
+""",
     "memory.yml": """\
 # yaml-language-server: $schema=<<SCHEMAS>>/memory.json
 # What holds for the whole session, whichever skill is at work. Tools write it, the model never does.

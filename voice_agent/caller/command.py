@@ -128,7 +128,8 @@ def _place(lines: tuple[Line, ...], options: Mapping[str, Any], console: Console
     account = Account(session.outcome.conversation)
     display = Display(console, session.outcome.conversation, account, signals_clear=wire.signals_clear)
     session.observe(display.observe)
-    console.print(f"Calling {options['url']} …", style="bold", markup=False, highlight=False)
+    by = " by WebRTC" if options["via"] == "webrtc" else ""
+    console.print(f"Calling {options['url']}{by} …", style="bold", markup=False, highlight=False)
     interrupted = _run(session, recording)
     result = {"url": options["url"], "via": options["via"], "rate": rate} | as_json(
         session.outcome, account, signals_clear=wire.signals_clear

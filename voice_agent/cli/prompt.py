@@ -94,7 +94,9 @@ def _show(turns: list[TurnPrompts], shown: TurnPrompts, call: int) -> None:
             _message(console, message, message_tokens(message))
     _tools(console, request.tools, tool_tokens(request.tools))
     total = sum(map(message_tokens, request.messages)) + tool_tokens(request.tools)
-    which = f"call {call} of {len(shown.calls)} of turn {shown.number}, {record.purpose}"
+    # The purpose of most calls is the turn itself, which goes without saying.
+    purpose = "" if record.purpose == "turn" else f" ({record.purpose})"
+    which = f"model call {call} of {len(shown.calls)} of turn {shown.number}{purpose}"
     console.print(Text(f"about {total} tokens in all; {which}", style="bold"))
     if len(shown.calls) > 1:
         console.print(Text("Other calls of this turn: --call N.", style="dim"))
