@@ -98,8 +98,11 @@ def unmatched(heard: tuple[str, ...], own: tuple[str, ...]) -> tuple[str, ...]:
 def _steps(heard: tuple[str, ...], own: tuple[str, ...], row: int, column: int) -> Iterator[tuple[int, int]]:
     """Yield how many words from ``row`` on sound like how many from ``column`` on."""
     for rows, columns in ((1, 1), (2, 1), (1, 2)):
-        fits = row + rows <= len(heard) and column + columns <= len(own)
-        if fits and _alike("".join(heard[row : row + rows]), "".join(own[column : column + columns])):
+        if row + rows > len(heard) or column + columns > len(own):
+            continue
+        one, other = "".join(heard[row : row + rows]), "".join(own[column : column + columns])
+        # Two words joined are that one word only if nothing of them is left over.
+        if _alike(one, other) and (rows == columns or abs(len(one) - len(other)) <= 1):
             yield rows, columns
 
 
