@@ -112,15 +112,16 @@ def main() -> None:
     parser.add_argument("--port", type=int, required=True)
     parser.add_argument("--stub", action="store_true", help="measure the framework alone")
     parser.add_argument("--llm", default="http://127.0.0.1:9100", help="address of the language model stub")
+    parser.add_argument("--project", type=Path, default=PROJECT, help="another project than the meter's")
     parser.add_argument("--log-level", default="warning")
     given = parser.parse_args()
     configure(given.log_level)
     os.environ["METER_LLM"] = given.llm
     # A store that soon forgets: conversations kept on purpose must not look like objects left behind.
     store = MemoryStore(max_conversations=8)
-    service = build_service(PROJECT, engines=stub_engines() if given.stub else None, store=store)
+    service = build_service(given.project, engines=stub_engines() if given.stub else None, store=store)
     options = service.config.integrations.server.model_copy(update={"port": given.port})
-    run_loop(serve(service, options, ready=freeze_heap, extend=add_stats))
+    run_loop(serve(service, options, channels=service.channels, ready=freeze_heap, extend=add_stats))
 
 
 if __name__ == "__main__":
