@@ -17,9 +17,10 @@ from collections.abc import Coroutine
 from typing import Any
 
 from voice_agent.call.arbiter import Arbiter
-from voice_agent.call.bounded import HALF_OPEN_S, HANG_UP_SHARE, TEARDOWN_GRACE_S, TURN_SHARE, bounded
+from voice_agent.call.bounded import TEARDOWN_GRACE_S, TURN_SHARE, bounded
 from voice_agent.call.clock import MediaClock
 from voice_agent.call.ears import Ears
+from voice_agent.call.ending import Ending
 from voice_agent.call.farewell import Farewell
 from voice_agent.call.floor import Event, Floor, State
 from voice_agent.call.floor_keeper import FloorKeeper
@@ -27,7 +28,7 @@ from voice_agent.call.inbox import MAX_CHARACTERS
 from voice_agent.call.intake import Intake
 from voice_agent.call.keys import KeyBuffer
 from voice_agent.call.mouth import Mouth
-from voice_agent.call.outcome import OUTCOMES, SUPERSEDED, TRANSFERRED, CallOutcome, closing
+from voice_agent.call.outcome import OUTCOMES, SUPERSEDED, TRANSFERRED, CallOutcome
 from voice_agent.call.own_voice import OwnVoice
 from voice_agent.call.playout import Playout
 from voice_agent.call.recorder import Recorder
@@ -96,6 +97,7 @@ class Call:
             on_transferred=self._transferred,
             hold_audio=hold_audio,
         )
+        self._ending = Ending(call_id, conversation, wire, self._runner, options, self._times, recorder)
         self._status = Status(wire, self._runner, self._times)
         self._floor = FloorKeeper(
             Floor(strict=strict), self._runner, conversation, options, self._times, self._status, vocabulary
@@ -138,9 +140,6 @@ class Call:
         self._farewell = Farewell(self._runner, self._mouth, self.end)
         self._other_inputs = 0
         self._deaf = self._muted = False
-        self._ending: tuple[str, str] | None = None
-        self._ended = asyncio.Event()
-        self._closing_at = 0.0
 
     @property
     def call_id(self) -> str:
@@ -173,7 +172,7 @@ class Call:
 
     def hear(self, pcm: bytes) -> None:
         """Caller audio, canonical PCM, any length."""
-        if self._ending is not None:
+        if self._ending.is_decided:
             return
         if self._muted:
             # What was begun before is finished as if the caller had fallen silent.
@@ -192,13 +191,13 @@ class Call:
         """A typed utterance; blank ones are ignored, what exceeds the longest input of a turn is cut."""
         self._other_inputs += 1
         text = text.strip()[:MAX_CHARACTERS]
-        if text and self._ending is None:
+        if text and not self._ending.is_decided:
             self._intake.typed(text, InputKind.TEXT)
 
     def press_key(self, digit: str) -> None:
         """One key. Keys stop the agent like words; they are answered once the entry is complete."""
         self._other_inputs += 1
-        if self._ending is not None:
+        if self._ending.is_decided:
             return
         entry = self._keys.press(digit, self._times.now())
         if entry is not None:
@@ -247,7 +246,7 @@ class Call:
         """Carry the call to its end. Never raises for anything a caller, engine, tool or wire does."""
         with bind(call=self._id, conversation=self._conversation.id):
             recording = {} if self._recorder is None else {"recording": self._recorder.path.name}
-            self._note("call_started", channel=self.channel, **recording)
+            self._ending.note("call_started", channel=self.channel, **recording)
             try:
                 await self._run_parts()
             except Exception:
@@ -256,10 +255,8 @@ class Call:
                 await bounded(self._wire.hang_up("internal_error"), "hang_up", TEARDOWN_GRACE_S * 2)
             finally:
                 self._finish(CancelReason.SHUTDOWN, "shutdown")
-                await self._close_conversation()
-        assert self._ending is not None
-        outcome, reason = self._ending
-        return CallOutcome(outcome, reason, self._times.since(), self._runner.ended)
+                await self._ending.close_conversation()
+        return self._ending.result()
 
     async def _run_parts(self) -> None:
         parts: list[tuple[str, Coroutine[Any, Any, None]]] = [
@@ -280,8 +277,8 @@ class Call:
         self._runner.inbox.add(Entry(SESSION_START))
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(part, name=f"call.{name}") for name, part in parts]
-            await self._ended.wait()
-            await self._wind_down()
+            await self._ending.decided()
+            await self._ending.wind_down()
             for task in tasks:
                 task.cancel()
 
@@ -303,47 +300,15 @@ class Call:
 
     def _transferred(self, destination: str) -> None:
         self._finish(CancelReason.HANG_UP, destination, outcome=TRANSFERRED)
-        # The connection may have ended because of it, and a moment before it was known.
-        self._ending = (TRANSFERRED, destination)
+        self._ending.was_transfer(destination)
 
     def _finish(self, cancel: CancelReason, reason: str, outcome: str | None = None) -> None:
         """The point of no return, taken once: silence, commit what was heard, cancel the turn."""
-        if self._ending is not None:
+        if not self._ending.decide(outcome or OUTCOMES[cancel], reason):
             return
-        self._ending = (outcome or OUTCOMES[cancel], reason)
-        self._closing_at = self._times.now()
         self._floor.on(Event.ENDED)
         self._runner.inbox.close()
         self._runner.cancel(cancel)
         self._runner.hurry(self._options.close_timeout_s * TURN_SHARE)
         self._ears.close()
         self._speculator.forget()
-        self._ended.set()
-
-    async def _wind_down(self) -> None:
-        """Hang up and let the turn finish, both within their shares of the closing time."""
-        assert self._ending is not None
-        outcome, reason = self._ending
-        limit_s = self._options.close_timeout_s * HANG_UP_SHARE if reason != SUPERSEDED else HALF_OPEN_S
-        await bounded(self._wire.hang_up(outcome if outcome == TRANSFERRED else reason), "hang_up", limit_s)
-        grace_s = self._options.grace_ms / 1000
-        left = self._closing_at + self._options.close_timeout_s * TURN_SHARE + grace_s - self._times.now()
-        await bounded(self._runner.idle(), "last_turn", max(0.0, left))
-        if self._recorder is not None:
-            await bounded(self._recorder.close(), "recorder", TEARDOWN_GRACE_S * 2)
-
-    async def _close_conversation(self) -> None:
-        assert self._ending is not None
-        limit = self._closing_at + self._options.close_timeout_s - self._times.now()
-        shortest = self._options.close_timeout_s * (1 - TURN_SHARE) / 2
-        outcome, reason = self._ending
-        kept = {} if self._recorder is None else {"recording_whole": not self._recorder.failed}
-        seconds = round(self._times.since(), 3)
-        self._note("call_ended", outcome=outcome, reason=reason, seconds=seconds, turns=self._runner.ended, **kept)
-        await bounded(self._conversation.close(closing(outcome, reason)), "conversation_close", max(limit, shortest))
-
-    def _note(self, kind: str, **data: Any) -> None:
-        try:
-            self._conversation.note(kind, call_id=self._id, **data)
-        except Exception:
-            log.exception("a note could not be recorded")
