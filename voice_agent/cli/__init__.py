@@ -18,6 +18,7 @@ _COMMANDS = {
     "chat": ("voice_agent.cli.chat:chat", "Talk to the agent by text, in this terminal."),
     "talk": ("voice_agent.cli.talk:talk", "Talk to the agent by this machine's microphone and speaker."),
     "call": ("voice_agent.caller.command:call", "Place a simulated call to a running agent."),
+    "mcp": ("voice_agent.cli.mcp:mcp", "Offer the agent and its tools to programs that speak MCP."),
     "new": ("voice_agent.cli.new:new", "Make a new project, or a new skill in one."),
     "learn": ("voice_agent.cli.learn:learn", "Learn documents for the agent to answer from."),
     "forget": ("voice_agent.cli.learn:forget", "Delete what was said, for good."),

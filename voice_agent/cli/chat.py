@@ -27,7 +27,7 @@ def chat(path: Path, conversation: str | None, ephemeral: bool, events: bool, wa
     from voice_agent.channels.text import TextShell
     from voice_agent.cli.chat_console import ChatConsole
     from voice_agent.cli.check import show
-    from voice_agent.service.service import open_texts
+    from voice_agent.service.text_agent import open_texts
 
     if conversation and not identifiers.is_conversation_id(conversation):
         raise click.BadParameter(f"must be {identifiers.RULE}.", param_hint="--conversation")

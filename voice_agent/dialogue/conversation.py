@@ -11,6 +11,7 @@ from typing import Any
 from voice_agent.dialogue.cancellation import CancelReason, CancelToken, TurnCancelled
 from voice_agent.dialogue.commits import Commits
 from voice_agent.dialogue.core import Core
+from voice_agent.dialogue.direct_tools import DirectTool, DirectTools
 from voice_agent.dialogue.events import ENVELOPE, SIGNS_OF_PRESENCE, Clock, Listener
 from voice_agent.dialogue.expectation import expected_answer
 from voice_agent.dialogue.hook_runner import HookFailed
@@ -60,6 +61,7 @@ class LiveConversation:
         self._core, self._loop, self._sessions, self._clock = core, loop, sessions, clock
         self._journal = Journal(core.events, core.state, core.project, store)
         self._queue = TurnQueue()
+        self._direct = DirectTools(core)
         self._commits = Commits(core.events)
         self._last: Turn | None = None
         self._results: dict[str, Outcome] = {}
@@ -136,6 +138,24 @@ class LiveConversation:
                 self._core.events.turn_id = ""
                 self._journal.hand_over()
         finally:
+            self._queue.leave()
+
+    def direct_tools(self) -> Mapping[str, DirectTool]:
+        """Return the tools that a program may call now, by name; see `DirectTools`."""
+        return self._direct.open()
+
+    async def run_tool(self, name: str, arguments: Mapping[str, Any], cancel: CancelToken) -> Outcome:
+        """Run one of `direct_tools` between turns, recorded like any other run.
+
+        Raises:
+            TurnCancelled: Cancelled before it was done.
+        """
+        await self._queue.enter(cancel)
+        try:
+            await self._journal.restore()
+            return await self._direct.run(name, arguments, cancel)
+        finally:
+            self._journal.hand_over()
             self._queue.leave()
 
     @property

@@ -12,9 +12,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, Iterable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -25,13 +24,9 @@ from voice_agent.call.vocabulary import languages, vocabulary_for
 from voice_agent.channels.tokens import CallTokens
 from voice_agent.config import Channels
 from voice_agent.config_files import ProjectConfig, load_config
-from voice_agent.diagnostics import Problem
 from voice_agent.dialogue.agent import Agent
 from voice_agent.dialogue.briefing import brief
-from voice_agent.dialogue.events import Listener
-from voice_agent.dialogue.reply import Conversation
 from voice_agent.inspector.inspector import Inspector
-from voice_agent.llm.factory import build_model
 from voice_agent.mcp.servers import McpServers, build_servers
 from voice_agent.recall.memories import Memories
 from voice_agent.recall.opening import configured_memories
@@ -39,6 +34,7 @@ from voice_agent.service.calls import Calls
 from voice_agent.service.engines import VOICE, Engines, build_engines, check_recording
 from voice_agent.service.hold_audio import HoldAudio
 from voice_agent.service.knowledge import Knowledge
+from voice_agent.service.parts import close_each
 from voice_agent.service.readiness import Readiness
 from voice_agent.service.recall import RecallKeeper
 from voice_agent.service.reloading import Reloader
@@ -56,9 +52,6 @@ MODEL, RESPONSES, STORE, RECALL = "language model", "spoken responses", "convers
 CLOSE_IDLE_EVERY_S = 60.0
 SWEEP_EVERY_S = 3600.0
 POOL_CLOSE_S = 2.0
-CLOSE_PART_S = 12.0
-"""Limit on closing one part of the service; the parts' own limits lie within."""
-
 Progress = Callable[[str, int, int], None]
 """``progress(part, done, of)`` while the service warms."""
 
@@ -208,7 +201,7 @@ class Service:
         ]
         if self._engines.pool:
             parts.append(partial(self._engines.pool.aclose, POOL_CLOSE_S))
-        await _close_each(parts)
+        await close_each(parts)
 
     async def _open_store(self) -> None:
         await self.store.open()
@@ -245,16 +238,6 @@ class Service:
     def _report(self, done: int, of: int) -> None:
         self._readiness.progress(RESPONSES, f"{done} of {of}")
         self._progress(RESPONSES, done, of)
-
-
-async def _close_each(parts: Iterable[Callable[[], Awaitable[None]]]) -> None:
-    """Close one part after another. One that fails or hangs holds up none of the others."""
-    for close in parts:
-        try:
-            async with asyncio.timeout(CLOSE_PART_S):
-                await close()
-        except Exception:
-            log.exception("a part of the service could not be closed")
 
 
 def _first(fault: Exception) -> Exception:
@@ -310,62 +293,3 @@ def _answering_sip(config: ProjectConfig, port: int) -> ProjectConfig:
     sip = channels.sip.model_copy(update={"enabled": True, "port": port})
     channels = channels.model_copy(update={"sip": sip})
     return replace(config, integrations=config.integrations.model_copy(update={"channels": channels}))
-
-
-@dataclass(frozen=True)
-class TextAgent:
-    """An agent without ears and voice. ``reloader`` looks at its files when asked to."""
-
-    texts: TextConversations
-    reloader: Reloader
-
-
-@contextmanager
-def open_texts(
-    root: Path,
-    runner: asyncio.Runner,
-    *,
-    ephemeral: bool = False,
-    listener: Listener | None = None,
-    report: Callable[[list[Problem]], None] | None = None,
-) -> Iterator[TextAgent]:
-    """The agent of the project in ``root`` by text, on a loop that runs only now and then.
-
-    Args:
-        ephemeral: Nothing of what is said outlives this.
-        listener: Told of every tracker event.
-        report: Told of the errors of a new version that cannot be used.
-
-    Raises:
-        ProjectError: Problems in the project's files.
-        RemediableError: A missing package, key or model.
-    """
-    config = load_config(root)
-    model = build_model(config.integrations.llm)
-    kept = MemoryStore() if ephemeral else None
-    memories = configured_memories(config, kept)
-    servers = build_servers(config.integrations.mcp_servers, root)
-    agent = Agent.load(config, model, store=kept or configured_store, recalls=memories, servers=servers)
-    versions, store = AgentVersions(agent), agent.store
-    recall = RecallKeeper(memories, store, lambda: versions.project, config.integrations.store.retention_days)
-    versions.on_event(recall.on_event)
-
-    def open_one(name: str, channel: str) -> Conversation:
-        conversation = versions.open(name, channel=channel)
-        if listener is not None:
-            conversation.on_event(listener)
-        return conversation
-
-    texts = TextConversations(open_one, Readiness(), lambda name: False)
-
-    try:
-        runner.run(store.open())
-        runner.run(model.warm_up())
-        runner.run(recall.open())
-        runner.run(recall.catch_up())
-        runner.run(servers.start())
-        reloader = Reloader(root, versions, model, store, report=report, watch=True, recalls=memories, servers=servers)
-        yield TextAgent(texts, reloader)
-    finally:
-        parts = [texts.aclose, versions.aclose, servers.aclose, recall.aclose, store.aclose, model.aclose]
-        runner.run(_close_each(parts))

@@ -15,8 +15,10 @@ from voice_agent.diagnostics import Problem
 from voice_agent.dialogue.agent import Agent
 from voice_agent.dialogue.cancellation import CancelToken, TurnCancelled
 from voice_agent.dialogue.conversation import LiveConversation
+from voice_agent.dialogue.direct_tools import DirectTool
 from voice_agent.dialogue.events import Listener
 from voice_agent.dialogue.model_call import ModelCallRecord
+from voice_agent.dialogue.outcome import Outcome
 from voice_agent.dialogue.project import Project
 from voice_agent.dialogue.reply import ExpectedAnswer, HeardReply, ReplySink, TurnResult, TurnStatus, UserInput
 from voice_agent.dialogue.workflows.catalogue import Stored
@@ -167,6 +169,14 @@ class VersionedConversation:
             self._retired = [*self._retired, self._conversation][-MAX_RETIRED:]
             self._agent, self._conversation = newest, following
         return await self._conversation.turn(user, turn_id=turn_id, sink=sink, cancel=cancel)
+
+    def direct_tools(self) -> Mapping[str, DirectTool]:
+        """Return the tools that a program may call now, by name."""
+        return self._conversation.direct_tools()
+
+    async def run_tool(self, name: str, arguments: Mapping[str, Any], cancel: CancelToken) -> Outcome:
+        """Run one of `direct_tools`; see `LiveConversation.run_tool`."""
+        return await self._conversation.run_tool(name, arguments, cancel)
 
     @property
     def speculations_per_utterance(self) -> int:
