@@ -36,9 +36,7 @@ GREETING = "Thanks for calling Northline Telecom. How can I help?"
 CODECS = ("pcmu", "pcma", "g722")
 GREETED_S = 5.5
 """When callers who wait for the end of the greeting begin to speak."""
-INTERRUPTED_S = 10.5
-"""When somebody speaks into the answer."""
-LISTENED_S = 15.0
+LISTENED_S = 16.0
 
 
 @dataclass
@@ -56,16 +54,14 @@ def calls(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Heard]:
 
 async def all_calls(directory: Path) -> dict[str, Heard]:
     async with service(directory):
+        asking, leaving = (GREETED_S, "When are you open?"), (GREETED_S, "Goodbye.")
         parts = [
-            call(directory / codec, 22640 + 60 * i, codec, [(GREETED_S, "When are you open?")])
-            for i, codec in enumerate(CODECS)
+            call(directory / "g722", 22640, "g722", [asking]),
+            call(directory / "pcmu", 22700, "pcmu", [leaving, (14.0, "Five.")], until_closed=True),
+            call(directory / "pcma", 22760, "pcma", [asking]),
         ]
-        leaving = [(GREETED_S, "Goodbye."), (13.0, "Five.")]
-        parts.append(call(directory / "goodbye", 22820, "pcmu", leaving, until_closed=True))
-        interrupting = [(GREETED_S, "When are you open?"), (INTERRUPTED_S, "Stop. Stop.")]
-        parts.append(call(directory / "barge-in", 22880, "pcmu", interrupting))
         results = await asyncio.gather(*parts)
-    return dict(zip((*CODECS, "goodbye", "barge-in"), results, strict=True))
+    return dict(zip(("g722", "pcmu", "pcma"), results, strict=True))
 
 
 @asynccontextmanager
@@ -181,21 +177,12 @@ def test_what_the_telephone_heard_is_the_greeting(transcripts: Mapping[str, str]
     assert word_errors(wanted, heard) <= 1, transcripts[codec]
 
 
-@pytest.mark.parametrize("codec", CODECS)
+@pytest.mark.parametrize("codec", ["g722", "pcma"])
 def test_what_the_caller_said_was_understood(transcripts: Mapping[str, str], codec: str) -> None:
     after = " ".join(normalized(transcripts[codec])[len(normalized(GREETING)) :])
     assert "open" in after, transcripts[codec]
 
 
 def test_the_agent_hangs_up_after_its_goodbye(calls: Mapping[str, Heard], transcripts: Mapping[str, str]) -> None:
-    assert "CALL_CLOSED" in calls["goodbye"].events
-    assert "goodbye" in " ".join(normalized(transcripts["goodbye"])).replace("good bye", "goodbye")
-
-
-def test_a_caller_who_interrupts_the_answer_ends_it(calls: Mapping[str, Heard]) -> None:
-    spoken_into = [(a, b) for a, b in sounding(calls["barge-in"].pcm) if a < INTERRUPTED_S * 16000 < b]
-    assert len(spoken_into) == 1, "somebody was speaking"
-    (answer,) = spoken_into
-    assert answer[1] < (INTERRUPTED_S + 1.5) * 16000
-    uninterrupted = max(b for _, b in sounding(calls["pcmu"].pcm))
-    assert uninterrupted > (INTERRUPTED_S + 2) * 16000, "it would have gone on"
+    assert "CALL_CLOSED" in calls["pcmu"].events
+    assert "goodbye" in " ".join(normalized(transcripts["pcmu"])).replace("good bye", "goodbye")

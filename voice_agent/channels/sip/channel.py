@@ -93,7 +93,7 @@ class SipChannel:
     @property
     def legs(self) -> int:
         """Dialogs that stand or are being set up."""
-        return len(self._legs) + len(self._pending)
+        return len({*self._legs.values(), *(leg for leg, _ in self._pending.values())})
 
     async def run(self, sock: socket.socket) -> None:
         """Serve until cancelled; then the socket is closed. Calls are ended by whoever drains the service, before."""
@@ -221,11 +221,10 @@ class SipChannel:
                 self._agent.respond(transaction, status, *retry, tag=leg.dialog.ours.tag)
         except Exception:
             log.exception("a SIP call failed")
-            if leg.phase is Phase.OFFERED:
-                self._agent.respond(transaction, 500, tag=leg.dialog.ours.tag)
-            leg.lost()
         finally:
             self._pending.pop(transaction, None)
+            if leg.phase is Phase.OFFERED:
+                self._agent.respond(transaction, 503, ("retry-after", str(RETRY_AFTER_S)), tag=leg.dialog.ours.tag)
             leg.lost()
             wire.close()
 

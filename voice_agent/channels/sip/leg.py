@@ -223,7 +223,8 @@ class Leg:
     def lost(self) -> None:
         """The far end never acknowledged, or cannot be agreed with: end it."""
         if self._phase is not Phase.OVER:
-            self._say_bye(lambda response: None)
+            if self._phase in (Phase.ACCEPTED, Phase.STANDING):
+                self._say_bye(lambda response: None)
             self.enter(Phase.OVER)
             self._wire.end_by_loss()
 
