@@ -25,6 +25,8 @@ HANDSHAKE_S = 5.0
 """Limit on the identity of a new connection."""
 FIRST_AUDIO_S = 1.0
 """How long the first audio is awaited, which tells the rate; 8 kHz is assumed after that."""
+MAX_AUDIO_S = 0.6
+"""Agent audio kept while the connection stalls: once sent it cannot be taken back, so little is to be late."""
 MAX_HANDSHAKES = 200
 """Connections that have not yet said which call they are; more are closed at once."""
 
@@ -63,7 +65,8 @@ class AudioSocketChannel:
                 rate = await self._rate(connection)
             finally:
                 self._handshakes -= 1
-            wire = StreamWire(connection.receive, connection.send, AudioSocketSerializer(rate))
+            serializer = AudioSocketSerializer(rate)
+            wire = StreamWire(connection.receive, connection.send, serializer, max_audio_s=MAX_AUDIO_S)
             await self._desk.take(CallRequest(identity, CHANNEL, grant=grant), wire)
             await wire.close()
         except TokenRefused as refusal:

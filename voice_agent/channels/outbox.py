@@ -30,9 +30,11 @@ class Outbox:
         frames: Audio items waiting.
     """
 
-    __slots__ = ("_items", "frames")
+    __slots__ = ("_items", "_max_frames", "frames")
 
-    def __init__(self) -> None:
+    def __init__(self, max_audio_s: float = MAX_AUDIO_S) -> None:
+        """Args: ``max_audio_s``: agent audio kept, in pieces of 20 ms."""
+        self._max_frames = max(1, round(max_audio_s * 1000 / FRAME_MS))
         self._items: deque[tuple[_Kind, dict[str, Any]]] = deque()
         self.frames = 0
 
@@ -48,7 +50,7 @@ class Outbox:
         """Queue one piece of audio. Returns False when the oldest had to go for it."""
         self._items.append((_Kind.AUDIO, _sent(message)))
         self.frames += 1
-        if self.frames <= MAX_FRAMES:
+        if self.frames <= self._max_frames:
             return True
         oldest = next(index for index, (kind, _) in enumerate(self._items) if kind is _Kind.AUDIO)
         del self._items[oldest]

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 from collections.abc import Callable, MutableMapping
 from typing import Any
 
-SEND_BUFFER_BYTES = 16 * 1024
+SEND_BUFFER_BYTES = 4 * 1024
 """Audio that the kernel and the transport may hold for a far end that does not read."""
 CLOSE_S = 2.0
 """Limit on sending what waits at the end."""
@@ -37,6 +38,8 @@ class FramedConnection:
         self._header = b""
         self._held: bytes | None = None
         writer.transport.set_write_buffer_limits(SEND_BUFFER_BYTES)
+        # What the kernel has taken cannot be taken back either: the server's own limit would be seconds of audio.
+        writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 2 * SEND_BUFFER_BYTES)
 
     async def frame(self) -> bytes:
         """Return the next whole frame, header included.

@@ -22,6 +22,7 @@ from voice_agent.call.wire import CallInputs, ErrorMessage, MarkMessage, WireMes
 from voice_agent.channels.controls import Controls
 from voice_agent.channels.intake import Intake
 from voice_agent.channels.messages import BadMessage, CallerHangUp, Key, Mute, Played, TypedText
+from voice_agent.channels.outbox import MAX_AUDIO_S
 from voice_agent.channels.streaming.connection import NORMAL_CLOSURE, Receive, Send
 from voice_agent.channels.streaming.serializer import (
     DRAIN_MARK,
@@ -51,11 +52,19 @@ READS = (200, 400.0)
 class StreamWire:
     """Implements `voice_agent.call.wire.Wire` on an accepted ASGI WebSocket."""
 
-    def __init__(self, receive: Receive, send: Send, serializer: Serializer, early: Sequence[Inbound] = ()) -> None:
+    def __init__(
+        self,
+        receive: Receive,
+        send: Send,
+        serializer: Serializer,
+        early: Sequence[Inbound] = (),
+        max_audio_s: float = MAX_AUDIO_S,
+    ) -> None:
         """Must be made on the running loop.
 
         Args:
             early: What has been read already, and belongs to the call.
+            max_audio_s: Agent audio kept for a far end that does not read.
         """
         self._receive, self._send_asgi, self._serializer, self._early = receive, send, serializer, early
         self._channel = serializer.traits.channel
@@ -65,7 +74,7 @@ class StreamWire:
         self._speech = OutgoingSpeech(rate, serializer.frame_ms, self._queue_audio, now)
         self._controls = Controls(lambda code, text: self.send(ErrorMessage(code, text)), now)
         self._dropped_s = 0.0
-        self._writer = Writer(send, serializer.stamp if isinstance(serializer, Stamps) else None)
+        self._writer = Writer(send, serializer.stamp if isinstance(serializer, Stamps) else None, max_audio_s)
         self._outbox = self._writer.outbox
         for message in serializer.opening():
             self._outbox.add(message)

@@ -6,7 +6,7 @@ import asyncio
 import logging
 from collections.abc import Callable
 
-from voice_agent.channels.outbox import Outbox
+from voice_agent.channels.outbox import MAX_AUDIO_S, Outbox
 from voice_agent.channels.streaming.connection import Send
 
 log = logging.getLogger(__name__)
@@ -23,11 +23,13 @@ class Writer:
         close_sent: The close of the socket has left, or is on its way.
     """
 
-    def __init__(self, send: Send, stamp: Callable[[str], str] | None = None) -> None:
-        """Args: ``stamp`` completes texts as they leave. Must be made on the running loop."""
+    def __init__(self, send: Send, stamp: Callable[[str], str] | None = None, max_audio_s: float = MAX_AUDIO_S) -> None:
+        """Args: ``stamp`` completes texts as they leave; ``max_audio_s``: agent audio kept for a far end that does not
+        read. Must be made on the running loop.
+        """
         self._send, self._stamp = send, stamp
         self._loop = asyncio.get_running_loop()
-        self.outbox = Outbox()
+        self.outbox = Outbox(max_audio_s)
         self.close_sent = False
         self._sleeps: asyncio.Future[None] | None = None
         self._blocked_since: float | None = None
