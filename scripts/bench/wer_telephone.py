@@ -3,7 +3,7 @@
 
     scripts/bench/wer_telephone.py [--clips 40] [--loss 3] [--json]
 
-Wires here run over TCP, which loses nothing; what an exchange lost before that comes as shorter audio, since nothing is in
+Wires here run over TCP, which loses nothing; what an exchange lost before comes as shorter audio: nothing is in
 its place. So a missing frame is left out, which is what our wires do with it. The recogniser is the service's.
 """
 
@@ -17,14 +17,13 @@ from dataclasses import replace
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 import numpy as np
 from rich.console import Console
 from rich.progress import track
 from rich.table import Table
-from wer import Score, ours
 
+from scripts.bench.wer import Score, ours
 from tests.support.clips import Clip, studio_prompts
 from voice_agent.audio.g711 import ulaw_decode, ulaw_encode
 from voice_agent.audio.resample import resample
