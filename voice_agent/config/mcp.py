@@ -18,7 +18,7 @@ class McpServerOptions(Options):
     transport: Literal["stdio", "http", "sse"] = "stdio"
     """``stdio`` starts a program; ``http`` (streamable HTTP) and ``sse`` (older servers) connect to a running one."""
     command: str | None = Field(None, min_length=1)
-    """The program of a ``stdio`` server."""
+    """The program of a ``stdio`` server; ``python`` is the service's own."""
     args: tuple[str, ...] = ()
     """Its arguments."""
     env: dict[VariableName, str] = Field(default_factory=dict, repr=False)

@@ -71,7 +71,9 @@ class ErrorOutput:
 
 
 def find_command(command: str, env: Mapping[str, str], directory: Path) -> str | None:
-    """Return the path of a program, or None if it is not on this machine."""
+    """Return the path of a program, or None if it is not on this machine. ``python`` is the service's own."""
+    if command == "python":
+        return sys.executable
     if os.sep in command:
         path = directory / command
         return str(path) if path.is_file() and os.access(path, os.X_OK) else None
