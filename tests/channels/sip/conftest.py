@@ -24,6 +24,7 @@ class Exchange:
     desk: RecordingDesk
     channel: SipChannel
     port: int
+    serving: asyncio.Task[None]
     callers: list[SipCaller] = field(default_factory=list)
 
     async def phone(self) -> SipCaller:
@@ -41,23 +42,23 @@ def setup(**more: object) -> SipSetup:
 
 @pytest.fixture
 async def open_exchange() -> AsyncIterator[Open]:
-    opened: list[tuple[Exchange, asyncio.Task[None]]] = []
+    opened: list[Exchange] = []
 
     async def start(configured: SipSetup) -> Exchange:
         desk = RecordingDesk()
         channel, sock = SipChannel(desk, configured), bound("127.0.0.1", 0)
         serving = asyncio.create_task(channel.run(sock))
         await asyncio.sleep(0.01)
-        opened.append((Exchange(desk, channel, sock.getsockname()[1]), serving))
-        return opened[-1][0]
+        opened.append(Exchange(desk, channel, sock.getsockname()[1], serving))
+        return opened[-1]
 
     yield start
-    for exchange, serving in opened:
+    for exchange in opened:
         for caller in exchange.callers:
             await caller.close()
-        serving.cancel()
-        await asyncio.wait({serving}, timeout=3)
-        assert serving.cancelled()
+        exchange.serving.cancel()
+        await asyncio.wait({exchange.serving}, timeout=3)
+        assert exchange.serving.cancelled()
         assert exchange.channel.legs == 0
 
 

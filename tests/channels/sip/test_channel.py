@@ -342,3 +342,7 @@ async def test_we_register_prove_who_we_are_take_calls_of_the_exchange_and_withd
     phone = await exchange.phone()
     assert (await phone.invite()).status == 200, "calls come from the exchange's address"
     await exchange.desk.next_line()
+    exchange.serving.cancel()
+    await asyncio.wait({exchange.serving}, timeout=3)
+    assert seen[-1].header("Expires") == "0"
+    await registrar.close()
