@@ -7,22 +7,47 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import hashlib
+import json
 import secrets
+import time
+import uuid
 from collections.abc import Mapping
 from typing import Any, ClassVar
 from xml.etree import ElementTree
 
 import httpx
+import jwt
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from websockets.asyncio.client import ClientConnection, connect
 
+from tests.support.carrier_api import CarrierApi
 from tests.support.exchanges import Exchange
 from voice_agent.audio.g711 import ulaw_decode, ulaw_encode
+from voice_agent.audio.resample import resample
+from voice_agent.channels.carriers.plivo_account import ANSWER as PLIVO_ANSWER
+from voice_agent.channels.carriers.plivo_account import STREAM as PLIVO_STREAM
+from voice_agent.channels.carriers.telnyx_account import EVENTS as TELNYX_EVENTS
+from voice_agent.channels.carriers.telnyx_account import STREAM as TELNYX_STREAM
 from voice_agent.channels.carriers.twilio_account import STREAM as TWILIO_STREAM
 from voice_agent.channels.carriers.twilio_account import VOICE as TWILIO_VOICE
+from voice_agent.channels.carriers.vonage_account import ANSWER as VONAGE_ANSWER
+from voice_agent.channels.carriers.vonage_account import STREAM as VONAGE_STREAM
 
 PUBLIC = "https://agent.example.com"
 CALLER, CALLED = "+15550100", "+15550199"
-SECRETS = {"TWILIO_ACCOUNT_SID": "AC" + "0" * 32, "TWILIO_AUTH_TOKEN": "twilio-token-of-the-tests"}
+TELNYX_KEY = Ed25519PrivateKey.from_private_bytes(b"a private key of 32 bytes, so it")
+VONAGE_APPLICATION = "aaaaaaaa-bbbb-cccc-dddd-0123456789ab"
+SECRETS = {
+    "TWILIO_ACCOUNT_SID": "AC" + "0" * 32,
+    "TWILIO_AUTH_TOKEN": "twilio-token-of-the-tests",
+    "TELNYX_PUBLIC_KEY": base64.b64encode(TELNYX_KEY.public_key().public_bytes_raw()).decode(),
+    "TELNYX_API_KEY": "KEY-of-the-tests",
+    "PLIVO_AUTH_ID": "MA" + "0" * 18,
+    "PLIVO_AUTH_TOKEN": "plivo-token-of-the-tests",
+    "VONAGE_SIGNATURE_SECRET": "vonage-signature-secret-of-the-tests",
+    "VONAGE_APPLICATION_ID": VONAGE_APPLICATION,
+}
 
 
 class HungUpOn(Exception):
@@ -41,6 +66,7 @@ class CarrierCall(Exchange):
         token: What it was told to show, or "".
     """
 
+    api: ClassVar[CarrierApi]
     channel: ClassVar[str]
     answer_path: ClassVar[str]
     stream_path: ClassVar[str]
@@ -217,8 +243,6 @@ class TwilioCall(CarrierCall):
                 raise AssertionError(f"Twilio knows no {other}")
 
     async def speak(self, pcm: bytes) -> None:
-        from voice_agent.audio.resample import resample
-
         pcm = resample(pcm, 16000, 8000)
         for at in range(0, len(pcm), 320):
             payload = base64.b64encode(ulaw_encode(pcm[at : at + 320].ljust(320, b"\0"))).decode()
@@ -230,3 +254,254 @@ class TwilioCall(CarrierCall):
 
     async def hang_up(self) -> None:
         await self.send(self.event("stop", stop={"accountSid": SECRETS["TWILIO_ACCOUNT_SID"], "callSid": self.call}))
+
+
+class TelnyxCall(CarrierCall):
+    """Call Control, with ``stream_bidirectional_mode: rtp``."""
+
+    channel, answer_path, stream_path = "telnyx", TELNYX_EVENTS, TELNYX_STREAM
+    token_in_upgrade = True
+    required = ("TELNYX_PUBLIC_KEY", "TELNYX_API_KEY")
+    sequence = 0
+
+    @classmethod
+    def new_call(cls) -> str:
+        return "v3:" + secrets.token_urlsafe(32)
+
+    @classmethod
+    def signed(cls, body: bytes, secret: str | None, made: int | None = None) -> dict[str, str]:
+        if secret == "":
+            return {}
+        key = TELNYX_KEY if secret is None else Ed25519PrivateKey.generate()
+        stamp = str(int(time.time()) if made is None else made)
+        signature = base64.b64encode(key.sign(stamp.encode() + b"|" + body)).decode()
+        return {"telnyx-signature-ed25519": signature, "telnyx-timestamp": stamp}
+
+    @classmethod
+    def webhook(cls, event: str, call: str, **payload: Any) -> bytes:
+        told = {"call_control_id": call, "from": CALLER, "to": CALLED, **payload}
+        data = {"event_type": event, "id": str(uuid.uuid4()), "payload": told, "record_type": "event"}
+        return json.dumps({"data": data, "meta": {"attempt": 1}}).encode()
+
+    @classmethod
+    async def ask(cls, address: str, call: str, secret: str | None) -> httpx.Response:
+        body = cls.webhook("call.initiated", call, direction="incoming", state="parked")
+        return await post(address, cls.answer_path, cls.signed(body, secret), content=body)
+
+    @classmethod
+    async def token_of(cls, response: httpx.Response, call: str) -> str:
+        asked = cls.api.last(f"/v2/calls/{call}/actions/answer")
+        assert asked["stream_bidirectional_mode"] == "rtp"
+        return str(asked["stream_url"]).removeprefix(f"wss://agent.example.com{cls.stream_path}?token=")
+
+    @classmethod
+    def query(cls, token: str) -> str:
+        return f"?token={token}" if token else ""
+
+    @classmethod
+    def upgrade_headers(cls, token: str, secret: str | None) -> dict[str, str]:
+        return {}
+
+    def event(self, name: str, **fields: Any) -> dict[str, Any]:
+        self.sequence += 1
+        return {"event": name, "sequence_number": str(self.sequence), "stream_id": "32DE0DEA", **fields}
+
+    async def begin(self) -> None:
+        await self.send({"event": "connected", "version": "1.0.0"})
+        media = {"encoding": "PCMU", "sample_rate": 8000, "channels": 1}
+        start = {"call_control_id": self.call, "from": CALLER, "to": CALLED, "media_format": media}
+        await self.send(self.event("start", start=start))
+
+    def take(self, message: bytes | str | dict[str, Any]) -> None:
+        assert isinstance(message, dict), "Telnyx takes JSON only"
+        match message["event"]:
+            case "media":
+                self.play(ulaw_decode(base64.b64decode(message["media"]["payload"], validate=True)))
+            case "clear":
+                self.drop()
+            case "mark":
+                self.mark(message["mark"]["name"], self.event("mark", mark={"name": message["mark"]["name"]}))
+            case other:
+                raise AssertionError(f"Telnyx knows no {other}")
+
+    async def speak(self, pcm: bytes) -> None:
+        """Media comes out of order: each pair is swapped."""
+        pcm = resample(pcm, 16000, 8000)
+        pieces = [pcm[at : at + 320].ljust(320, b"\0") for at in range(0, len(pcm), 320)]
+        numbered = list(enumerate(pieces, 1))
+        for at in range(1, len(numbered) - 1, 2):
+            numbered[at], numbered[at + 1] = numbered[at + 1], numbered[at]
+        for chunk, piece in numbered:
+            payload = base64.b64encode(ulaw_encode(piece)).decode()
+            media = {"track": "inbound", "chunk": str(chunk), "timestamp": str(chunk * 20), "payload": payload}
+            await self.send(self.event("media", media=media))
+
+    async def press(self, digit: str) -> None:
+        await self.send(self.event("dtmf", occurred_at="2026-01-01T00:00:00Z", dtmf={"digit": digit}))
+
+    async def hang_up(self) -> None:
+        await self.send(self.event("stop", stop={"call_control_id": self.call}))
+
+
+class PlivoCall(CarrierCall):
+    """``<Stream bidirectional="true">``."""
+
+    channel, answer_path, stream_path = "plivo", PLIVO_ANSWER, PLIVO_STREAM
+    token_in_upgrade = True
+    required = ("PLIVO_AUTH_ID", "PLIVO_AUTH_TOKEN")
+    echoes_cleared_marks = False
+    sequence = 0
+
+    def __init__(self, *given: Any) -> None:
+        super().__init__(*given)
+        self.stream_id = str(uuid.uuid4())
+
+    @classmethod
+    def new_call(cls) -> str:
+        return str(uuid.uuid4())
+
+    @classmethod
+    def signed(
+        cls, method: str, url: str, form: Mapping[str, str], secret: str | None, nonce: str = ""
+    ) -> dict[str, str]:
+        from plivo.utils import signature_v3
+
+        if secret == "":
+            return {}
+        nonce = nonce or str(secrets.randbelow(10**20))
+        make = signature_v3.construct_post_url if method == "POST" else signature_v3.construct_get_url
+        base = make(url, dict(form)).decode()
+        signature = signature_v3.get_signature_v3(secret or SECRETS["PLIVO_AUTH_TOKEN"], base, nonce).decode()
+        return {"X-Plivo-Signature-V3": signature, "X-Plivo-Signature-V3-Nonce": nonce}
+
+    @classmethod
+    async def ask(cls, address: str, call: str, secret: str | None) -> httpx.Response:
+        form = {"CallUUID": call, "From": CALLER[1:], "To": CALLED[1:], "CallStatus": "ringing", "Event": "StartApp"}
+        headers = cls.signed("POST", PUBLIC + cls.answer_path, form, secret)
+        return await post(address, cls.answer_path, headers, data=form)
+
+    @classmethod
+    async def token_of(cls, response: httpx.Response, call: str) -> str:
+        stream = ElementTree.fromstring(response.text).find("Stream")
+        assert stream is not None
+        assert stream.attrib["bidirectional"] == stream.attrib["keepCallAlive"] == "true"
+        return (stream.text or "").removeprefix(f"wss://agent.example.com{cls.stream_path}?token=")
+
+    @classmethod
+    def query(cls, token: str) -> str:
+        return f"?token={token}" if token else ""
+
+    @classmethod
+    def upgrade_headers(cls, token: str, secret: str | None) -> dict[str, str]:
+        return cls.signed("GET", f"wss://agent.example.com{cls.stream_path}{cls.query(token)}", {}, secret)
+
+    def event(self, kind: str, /, **fields: Any) -> dict[str, Any]:
+        self.sequence += 1
+        return {"event": kind, "sequenceNumber": self.sequence, "streamId": self.stream_id, **fields}
+
+    async def begin(self) -> None:
+        media = {"encoding": "audio/x-mulaw", "sampleRate": 8000}
+        start = {"callId": self.call, "streamId": self.stream_id, "tracks": ["inbound"], "mediaFormat": media}
+        await self.send({"event": "start", "sequenceNumber": 0, "start": start, "extra_headers": "{}"})
+
+    def take(self, message: bytes | str | dict[str, Any]) -> None:
+        assert isinstance(message, dict), "Plivo takes JSON only"
+        match message["event"]:
+            case "playAudio":
+                media = message["media"]
+                assert (media["contentType"], media["sampleRate"]) == ("audio/x-mulaw", 8000)
+                self.play(ulaw_decode(base64.b64decode(media["payload"], validate=True)))
+            case "clearAudio":
+                assert message["streamId"] == self.stream_id
+                self.drop()
+                self.say(self.event("clearedAudio"))
+            case "checkpoint":
+                assert message["streamId"] == self.stream_id
+                self.mark(message["name"], self.event("playedStream", name=message["name"]))
+            case other:
+                raise AssertionError(f"Plivo knows no {other}")
+
+    async def speak(self, pcm: bytes) -> None:
+        pcm = resample(pcm, 16000, 8000)
+        for at in range(0, len(pcm), 320):
+            payload = base64.b64encode(ulaw_encode(pcm[at : at + 320].ljust(320, b"\0"))).decode()
+            media = {"track": "inbound", "timestamp": str(at), "chunk": at // 320 + 1, "payload": payload}
+            await self.send(self.event("media", media=media))
+
+    async def press(self, digit: str) -> None:
+        await self.send(self.event("dtmf", dtmf={"track": "inbound", "digit": digit, "timestamp": "1"}))
+
+
+class VonageCall(CarrierCall):
+    """An NCCO that connects a ``websocket`` endpoint."""
+
+    channel, answer_path, stream_path = "vonage", VONAGE_ANSWER, VONAGE_STREAM
+    required = ("VONAGE_SIGNATURE_SECRET", "VONAGE_APPLICATION_ID")
+    RATE = 16000
+
+    @classmethod
+    def new_call(cls) -> str:
+        return str(uuid.uuid4())
+
+    @classmethod
+    def encode_audio(cls, pcm: bytes) -> bytes:
+        return pcm
+
+    @classmethod
+    def signed(cls, body: bytes, secret: str | None, **claims: Any) -> dict[str, str]:
+        if secret == "":
+            return {}
+        made = {
+            "iss": "Vonage",
+            "iat": int(time.time()),
+            "jti": str(uuid.uuid4()),
+            "application_id": VONAGE_APPLICATION,
+            "api_key": "abcd1234",
+        }
+        if body:
+            made["payload_hash"] = hashlib.sha256(body).hexdigest()
+        key = secret or SECRETS["VONAGE_SIGNATURE_SECRET"]
+        return {"Authorization": f"Bearer {jwt.encode({**made, **claims}, key, algorithm='HS256')}"}
+
+    @classmethod
+    async def ask(cls, address: str, call: str, secret: str | None) -> httpx.Response:
+        told = {"from": CALLER[1:], "to": CALLED[1:], "uuid": call, "conversation_uuid": "CON-" + str(uuid.uuid4())}
+        body = json.dumps(told).encode()
+        return await post(address, cls.answer_path, cls.signed(body, secret), content=body)
+
+    @classmethod
+    async def token_of(cls, response: httpx.Response, call: str) -> str:
+        [action] = response.json()
+        [endpoint] = action["endpoint"]
+        assert (action["action"], endpoint["type"]) == ("connect", "websocket")
+        assert endpoint["uri"] == f"wss://agent.example.com{cls.stream_path}"
+        assert endpoint["authorization"] == {"type": "vonage"}
+        assert endpoint["headers"]["call"] == call
+        return str(endpoint["headers"]["token"])
+
+    @classmethod
+    def upgrade_headers(cls, token: str, secret: str | None) -> dict[str, str]:
+        return cls.signed(b"", secret)
+
+    async def begin(self) -> None:
+        connected = {"event": "websocket:connected", "content-type": "audio/l16;rate=16000"}
+        await self.send({**connected, "token": self.token, "call": self.call})
+
+    def take(self, message: bytes | str | dict[str, Any]) -> None:
+        if isinstance(message, bytes):
+            assert len(message) == 640, "Vonage takes 20 ms at a time"
+            self.play(message)
+            return
+        assert isinstance(message, dict)
+        match message["action"]:
+            case "clear":
+                self.drop()
+                self.say({"event": "websocket:cleared"})
+            case "notify":
+                payload = message["payload"]
+                self.mark(payload["name"], {"event": "websocket:notify", "payload": payload})
+            case other:
+                raise AssertionError(f"Vonage knows no {other}")
+
+    async def press(self, digit: str) -> None:
+        await self.send({"event": "websocket:dtmf", "digit": digit, "duration": 260})

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from pydantic import Field
 
 from voice_agent.config.channel import ChannelOptions
@@ -39,6 +41,8 @@ class TelnyxOptions(CarrierOptions):
     """Environment variable with the account's public key, in Base64, against which its webhooks are checked."""
     api_key_env: str = "TELNYX_API_KEY"
     """Environment variable with the key of its REST API, which answers, hangs up and transfers."""
+    codec: Literal["PCMU", "PCMA", "L16"] = "PCMU"
+    """How audio is streamed both ways: G.711 as of telephones, or L16 at 16 kHz."""
     connection_id: str = Field("", pattern=r"^\d{0,30}$")
     """The Voice API application that calls are placed by."""
     api_url: str = Field("https://api.telnyx.com", pattern=_URL)

@@ -3,33 +3,37 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+import json
+import time
+from typing import Any
 
 import httpx
+import jwt
 import pytest
 from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
-from tests.support.carrier_calls import PUBLIC, SECRETS, CarrierCall, HungUpOn
-from tests.support.carrier_kinds import ALL, CARRIERS
-from tests.support.lines import RecordingService, serving
+from tests.channels.carriers.conftest import KEY
+from tests.support.carrier_calls import (
+    PUBLIC,
+    SECRETS,
+    CarrierCall,
+    HungUpOn,
+    PlivoCall,
+    TelnyxCall,
+    TwilioCall,
+    VonageCall,
+    post,
+    twilio_signature,
+)
+from tests.support.carrier_kinds import CARRIERS, all_carriers
+from tests.support.lines import RecordingService
 from voice_agent.channels.carriers.carriers import carriers_of
 from voice_agent.channels.carriers.request import MAX_BODY_BYTES
-from voice_agent.config import ServerOptions
+from voice_agent.config import Channels
 from voice_agent.diagnostics import RemediableError
 
-KEY = "a-key-that-no-carrier-has"
 EACH = pytest.mark.parametrize("carried", CARRIERS)
-
-
-@pytest.fixture
-async def served(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[tuple[str, RecordingService]]:
-    monkeypatch.setenv("VOICE_AGENT_API_KEY", KEY)
-    for name, value in SECRETS.items():
-        monkeypatch.setenv(name, value)
-    service = RecordingService(channels=ALL)
-    async with serving(service, ServerOptions(public_url=PUBLIC), channels=ALL) as address:
-        yield address, service
 
 
 Served = tuple[str, RecordingService]
@@ -64,13 +68,13 @@ async def test_neither_the_api_key_nor_a_call_token_opens_a_carriers_routes(
     assert service.calls.lines == []
 
 
-@EACH
+@pytest.mark.parametrize("carried", [TwilioCall, PlivoCall, VonageCall])
 @pytest.mark.parametrize("secret", ["", "another-secret-than-the-carriers"], ids=["missing", "wrong"])
 async def test_an_upgrade_without_proof_is_refused(carried: type[CarrierCall], served: Served, secret: str) -> None:
     address, service = served
     _, token = await carried.announce(address)
     with pytest.raises(InvalidStatus) as caught:
-        await carried.open_socket(address, "" if carried.token_in_upgrade else token, secret)
+        await carried.open_socket(address, token, secret)
     assert caught.value.response.status_code == 403
     assert service.calls.lines == []
 
@@ -164,7 +168,7 @@ async def test_no_other_path_is_open(served: Served) -> None:
 async def test_a_carrier_does_not_start_without_what_its_signature_needs(
     carried: type[CarrierCall], missing: str
 ) -> None:
-    only = type(ALL)(**{carried.channel: getattr(ALL, carried.channel)})
+    only = Channels(**{carried.channel: getattr(all_carriers("http://127.0.0.1:1"), carried.channel)})
     needed = {name: value for name, value in SECRETS.items() if name.startswith(carried.channel.upper())}
     carriers_of(only, PUBLIC, RecordingService().calls, needed)
     if missing == "public_url":
@@ -174,3 +178,65 @@ async def test_a_carrier_does_not_start_without_what_its_signature_needs(
     for name in carried.required:
         with pytest.raises(RemediableError, match=name):
             carriers_of(only, PUBLIC, RecordingService().calls, {k: v for k, v in needed.items() if k != name})
+
+
+async def test_a_telnyx_stream_without_a_token_of_ours_is_refused(served: Served) -> None:
+    address, service = served
+    await TelnyxCall.announce(address)
+    for token in ("", "made-up"):
+        with pytest.raises(InvalidStatus) as caught:
+            await TelnyxCall.open_socket(address, token)
+        assert caught.value.response.status_code == 403
+    assert service.calls.lines == []
+
+
+async def refusals(address: str, path: str, headers: dict[str, str], **body: Any) -> list[int]:
+    """The statuses of the same request sent twice."""
+    return [(await post(address, path, headers, **body)).status_code for _ in range(2)]
+
+
+async def test_what_is_shown_twice_counts_once(served: Served) -> None:
+    address, service = served
+    body = TelnyxCall.webhook("call.initiated", "v3:1", direction="incoming")
+    assert await refusals(address, TelnyxCall.answer_path, TelnyxCall.signed(body, None), content=body) == [200, 403]
+    form = {"CallUUID": "1", "From": "1"}
+    headers = PlivoCall.signed("POST", PUBLIC + PlivoCall.answer_path, form, None)
+    assert await refusals(address, PlivoCall.answer_path, headers, data=form) == [200, 403]
+    body = json.dumps({"uuid": "1"}).encode()
+    assert await refusals(address, VonageCall.answer_path, VonageCall.signed(body, None), content=body) == [200, 403]
+    assert service.calls.lines == []
+
+
+async def test_what_was_signed_too_long_ago_or_for_something_else_is_refused(served: Served) -> None:
+    address, service = served
+    telnyx = TelnyxCall.webhook("call.initiated", "v3:1", direction="incoming")
+    vonage = json.dumps({"uuid": "1"}).encode()
+    now = int(time.time())
+    tries = [
+        (TelnyxCall.answer_path, TelnyxCall.signed(telnyx, None, now - 310), telnyx),
+        (TelnyxCall.answer_path, TelnyxCall.signed(telnyx, None, now + 400), telnyx),
+        (TelnyxCall.answer_path, TelnyxCall.signed(telnyx, None), telnyx + b" "),
+        (VonageCall.answer_path, VonageCall.signed(vonage, None, iat=now - 310), vonage),
+        (VonageCall.answer_path, VonageCall.signed(vonage, None, iat=now - 100, exp=now - 10), vonage),
+        (VonageCall.answer_path, VonageCall.signed(vonage, None), vonage + b" "),
+        (VonageCall.answer_path, VonageCall.signed(b"", None), vonage),
+        (VonageCall.answer_path, VonageCall.signed(vonage, None, application_id="another"), vonage),
+        (VonageCall.answer_path, VonageCall.signed(vonage, None, jti=""), vonage),
+        (VonageCall.answer_path, {"Authorization": "Bearer " + unsigned({"iat": now, "jti": "1"})}, vonage),
+    ]
+    for path, headers, body in tries:
+        assert (await post(address, path, headers, content=body)).status_code == 403, headers
+    form = {"CallUUID": "1", "From": "1"}
+    headers = PlivoCall.signed("POST", PUBLIC + PlivoCall.answer_path, form, None)
+    for changed in ({**form, "From": "2"}, {"CallUUID": "1"}):
+        assert (await post(address, PlivoCall.answer_path, headers, data=changed)).status_code == 403
+    headers = twilio_signature(PUBLIC + TwilioCall.answer_path, TwilioCall.form("CA1"))
+    assert (await post(address, TwilioCall.answer_path, headers, data=TwilioCall.form("CA2"))).status_code == 403
+    assert (
+        await post(address, TwilioCall.answer_path + "?x=1", headers, data=TwilioCall.form("CA1"))
+    ).status_code == 403
+    assert service.calls.lines == []
+
+
+def unsigned(claims: dict[str, Any]) -> str:
+    return jwt.encode({**claims, "application_id": SECRETS["VONAGE_APPLICATION_ID"]}, "", algorithm="none")

@@ -36,6 +36,11 @@ def as_json(body: Any) -> Answer:
     return Answer(json.dumps(body).encode(), "application/json")
 
 
+def international(number: str) -> str:
+    """Return a number with its plus, which some carriers leave out; anything else as it is."""
+    return f"+{number}" if number.isascii() and number.isdecimal() and 7 <= len(number) <= 15 else number
+
+
 @dataclass(frozen=True, slots=True)
 class Ringing:
     """Somebody calls. ``call`` is the carrier's id."""

@@ -92,4 +92,42 @@ def _twilio(options: Channels, public_url: str, environment: Mapping[str, str]) 
     return TwilioCarrier(own, public_url, *secrets)
 
 
-_MAKERS: Mapping[str, Callable[[Channels, str, Mapping[str, str]], Carrier]] = {"twilio": _twilio}
+def _telnyx(options: Channels, public_url: str, environment: Mapping[str, str]) -> Carrier:
+    own = options.telnyx
+    secrets = [_secret(environment, "telnyx", name) for name in (own.public_key_env, own.api_key_env)]
+    _package("telnyx", "cryptography")
+    from voice_agent.channels.carriers.telnyx_account import TelnyxCarrier
+
+    try:
+        return TelnyxCarrier(own, public_url, *secrets)
+    except ValueError:
+        raise RemediableError(
+            f"{own.public_key_env} is no public key.", "Give it as it stands in Telnyx's portal: 32 bytes in Base64."
+        ) from None
+
+
+def _plivo(options: Channels, public_url: str, environment: Mapping[str, str]) -> Carrier:
+    own = options.plivo
+    secrets = [_secret(environment, "plivo", name) for name in (own.auth_id_env, own.auth_token_env)]
+    _package("plivo", "plivo.utils.signature_v3")
+    from voice_agent.channels.carriers.plivo_account import PlivoCarrier
+
+    return PlivoCarrier(own, public_url, *secrets)
+
+
+def _vonage(options: Channels, public_url: str, environment: Mapping[str, str]) -> Carrier:
+    own = options.vonage
+    secret = _secret(environment, "vonage", own.signature_secret_env)
+    application = _secret(environment, "vonage", own.application_id_env)
+    _package("vonage", "vonage_jwt.verify_jwt")
+    from voice_agent.channels.carriers.vonage_account import VonageCarrier
+
+    return VonageCarrier(own, public_url, secret, application, environment.get(own.private_key_env, ""))
+
+
+_MAKERS: Mapping[str, Callable[[Channels, str, Mapping[str, str]], Carrier]] = {
+    "twilio": _twilio,
+    "telnyx": _telnyx,
+    "plivo": _plivo,
+    "vonage": _vonage,
+}

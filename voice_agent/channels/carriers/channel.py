@@ -119,7 +119,7 @@ class CarrierChannel:
         """Return the call that a stream is of. Raises `BadStream`."""
         carried = self.carrier.stream_token(request_of(scope, self._public_url))
         expected = self.pending.redeem(carried or started.parameters.get(TOKEN_PARAMETER, ""), started.call)
-        scope[_LEG], scope[_EXPECTED] = Leg(self.carrier, started.call), expected
+        scope[_LEG], scope[_EXPECTED] = Leg(self.carrier, expected), expected
         return expected
 
     def _refused(self, code: str, status: int) -> Answer:

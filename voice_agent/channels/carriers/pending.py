@@ -104,7 +104,7 @@ class PendingCalls:
         if len(self._by_token) >= MAX_PENDING:
             raise TooManyPending
         expected = Expected(
-            secrets.token_urlsafe(32), call, conversation_id, facts, grant, self._now() + expires_in_s, on_result
+            secrets.token_hex(32), call, conversation_id, facts, grant, self._now() + expires_in_s, on_result
         )
         self._by_token[_digest(expected.token)] = expected
         if call:
@@ -115,8 +115,10 @@ class PendingCalls:
         """The carrier has told which call it has become. False if its stream came, and was another's."""
         if expected.call:
             return hmac.compare_digest(expected.call.encode(), call.encode())
-        expected.call = call
         self._note(call)
+        expected.call = call
+        if _digest(expected.token) in self._by_token:
+            self._by_call[call] = expected
         return True
 
     def find(self, token: str) -> Expected:
@@ -133,14 +135,14 @@ class PendingCalls:
         return expected
 
     def redeem(self, token: str, call: str) -> Expected:
-        """The stream of ``call`` has come with ``token``.
+        """The stream of ``call`` has come with ``token``; "" where the carrier tells no more than the token.
 
         Raises:
             BadStream: ``bad_token`` as `find`, ``wrong_call``: it was made for another call; it is void now.
         """
         expected = self.find(token)
         self.withdraw(expected)
-        if not self.bind(expected, call):
+        if call and not self.bind(expected, call):
             raise BadStream("wrong_call")
         return expected
 

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from voice_agent.call.wire import CallInputs
 from voice_agent.channels.carriers.api import ApiFault
 from voice_agent.channels.carriers.carrier import Carrier
+from voice_agent.channels.carriers.pending import Expected
 from voice_agent.channels.streaming.connection import Receive, Send
 from voice_agent.channels.streaming.serializer import Inbound, Serializer
 from voice_agent.channels.streaming.wire import StreamWire
@@ -27,14 +28,14 @@ class Leg:
         over: It has ended, or is not ours any more.
     """
 
-    def __init__(self, carrier: Carrier, call: str) -> None:
-        self._carrier, self._call = carrier, call
+    def __init__(self, carrier: Carrier, expected: Expected) -> None:
+        self._carrier, self._expected = carrier, expected
         self.over = False
 
     async def transfer(self, target: TransferTarget) -> TransferResult:
         """Hand the caller over."""
         try:
-            result = await self._carrier.transfer(self._call, target)
+            result = await self._carrier.transfer(self._expected.call, target)
         except ApiFault as fault:
             return fault.transfer_result
         self.over = self.over or result.completed
@@ -47,7 +48,7 @@ class Leg:
         self.over = True
         try:
             async with asyncio.timeout(HANG_UP_S):
-                await self._carrier.hang_up(self._call)
+                await self._carrier.hang_up(self._expected.call)
         except (ApiFault, TimeoutError) as fault:
             log.warning("the carrier did not hang up: %s", fault)
 
