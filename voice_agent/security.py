@@ -87,6 +87,11 @@ class Gate:
         self._hosts = frozenset(urlsplit(origin).netloc for origin in self._origins)
 
     @property
+    def has_key(self) -> bool:
+        """Whether a key must be shown."""
+        return self._key_digest is not None
+
+    @property
     def key_name(self) -> str:
         """A name for whoever has shown the key, for records: the beginning of its fingerprint."""
         return "loopback" if self._key_digest is None else f"key:{self._key_digest.hex()[:12]}"

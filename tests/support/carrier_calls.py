@@ -13,11 +13,14 @@ import secrets
 import time
 import uuid
 from collections.abc import Mapping
+from functools import cache
 from typing import Any, ClassVar
 from xml.etree import ElementTree
 
 import httpx
 import jwt
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from websockets.asyncio.client import ClientConnection, connect
 
@@ -36,6 +39,16 @@ from voice_agent.channels.carriers.vonage_account import STREAM as VONAGE_STREAM
 
 PUBLIC = "https://agent.example.com"
 CALLER, CALLED = "+15550100", "+15550199"
+
+
+@cache
+def vonage_private_key() -> str:
+    """A key of an application, made for these tests."""
+    key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+    form = serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    return key.private_bytes(serialization.Encoding.PEM, *form).decode()
+
+
 TELNYX_KEY = Ed25519PrivateKey.from_private_bytes(b"a private key of 32 bytes, so it")
 VONAGE_APPLICATION = "aaaaaaaa-bbbb-cccc-dddd-0123456789ab"
 SECRETS = {
@@ -47,6 +60,7 @@ SECRETS = {
     "PLIVO_AUTH_TOKEN": "plivo-token-of-the-tests",
     "VONAGE_SIGNATURE_SECRET": "vonage-signature-secret-of-the-tests",
     "VONAGE_APPLICATION_ID": VONAGE_APPLICATION,
+    "VONAGE_PRIVATE_KEY": vonage_private_key(),
 }
 
 
@@ -142,6 +156,20 @@ class CarrierCall(Exchange):
     def upgrade_headers(cls, token: str, secret: str | None) -> dict[str, str]:
         raise NotImplementedError
 
+    # Calls that the agent places
+
+    dial_path: ClassVar[str]
+
+    @classmethod
+    async def token_placed(cls, address: str, call: str) -> str:
+        """What the stream of a placed call is to show, once it is answered."""
+        raise NotImplementedError
+
+    @classmethod
+    async def tell(cls, address: str, call: str, what: str, secret: str | None = None) -> httpx.Response:
+        """Post the webhook that tells ``busy``, ``no_answer``, ``ended``, ``machine`` of a placed call."""
+        raise NotImplementedError
+
     def mark(self, name: str, echo: Mapping[str, Any] | str) -> None:
         super().mark(name, echo)
         self._unplayed = [(handle, said) for handle, said in self._unplayed if not handle.cancelled()]
@@ -215,6 +243,24 @@ class TwilioCall(CarrierCall):
     def event(self, name: str, **fields: Any) -> dict[str, Any]:
         self.sequence += 1
         return {"event": name, "sequenceNumber": str(self.sequence), "streamSid": self.stream_sid, **fields}
+
+    dial_path = f"/2010-04-01/Accounts/{SECRETS['TWILIO_ACCOUNT_SID']}/Calls.json"
+
+    @classmethod
+    async def token_placed(cls, address: str, call: str) -> str:
+        twiml = cls.api.last(cls.dial_path)["Twiml"]
+        stream = ElementTree.fromstring(twiml).find("Connect/Stream")
+        assert stream is not None
+        return str(stream[0].attrib["value"])
+
+    @classmethod
+    async def tell(cls, address: str, call: str, what: str, secret: str | None = None) -> httpx.Response:
+        status = {"busy": "busy", "no_answer": "no-answer", "ended": "completed"}.get(what, "in-progress")
+        form = {**cls.form(call), "CallStatus": status, "Direction": "outbound-api"}
+        if what == "machine":
+            form["AnsweredBy"] = "machine_start"
+        headers = twilio_signature(PUBLIC + "/twilio/status", form, secret)
+        return await post(address, "/twilio/status", headers, data=form)
 
     async def begin(self) -> None:
         await self.send({"event": "connected", "protocol": "Call", "version": "1.0.0"})
@@ -305,6 +351,21 @@ class TelnyxCall(CarrierCall):
     def event(self, name: str, **fields: Any) -> dict[str, Any]:
         self.sequence += 1
         return {"event": name, "sequence_number": str(self.sequence), "stream_id": "32DE0DEA", **fields}
+
+    dial_path = "/v2/calls"
+
+    @classmethod
+    async def token_placed(cls, address: str, call: str) -> str:
+        return str(cls.api.last(cls.dial_path)["stream_auth_token"])
+
+    @classmethod
+    async def tell(cls, address: str, call: str, what: str, secret: str | None = None) -> httpx.Response:
+        cause = {"busy": "user_busy", "no_answer": "timeout", "ended": "normal_clearing"}.get(what)
+        if cause:
+            body = cls.webhook("call.hangup", call, hangup_cause=cause, hangup_source="callee")
+        else:
+            body = cls.webhook("call.machine.detection.ended", call, result=what)
+        return await post(address, cls.answer_path, cls.signed(body, secret), content=body)
 
     async def begin(self) -> None:
         await self.send({"event": "connected", "version": "1.0.0"})
@@ -399,6 +460,19 @@ class PlivoCall(CarrierCall):
         self.sequence += 1
         return {"event": kind, "sequenceNumber": self.sequence, "streamId": self.stream_id, **fields}
 
+    dial_path = f"/v1/Account/{SECRETS['PLIVO_AUTH_ID']}/Call/"
+
+    @classmethod
+    async def token_placed(cls, address: str, call: str) -> str:
+        return await cls.token_of(await cls.ask(address, call, None), call)
+
+    @classmethod
+    async def tell(cls, address: str, call: str, what: str, secret: str | None = None) -> httpx.Response:
+        status = {"busy": "busy", "no_answer": "no-answer", "ended": "completed"}.get(what, "in-progress")
+        form = {"CallUUID": call, "CallStatus": status} | ({"Machine": "true"} if what == "machine" else {})
+        path = "/plivo/machine" if what == "machine" else "/plivo/hangup"
+        return await post(address, path, cls.signed("POST", PUBLIC + path, form, secret), data=form)
+
     async def begin(self) -> None:
         media = {"encoding": "audio/x-mulaw", "sampleRate": 8000}
         start = {"callId": self.call, "streamId": self.stream_id, "tracks": ["inbound"], "mediaFormat": media}
@@ -482,6 +556,18 @@ class VonageCall(CarrierCall):
     @classmethod
     def upgrade_headers(cls, token: str, secret: str | None) -> dict[str, str]:
         return cls.signed(b"", secret)
+
+    dial_path = "/v1/calls"
+
+    @classmethod
+    async def token_placed(cls, address: str, call: str) -> str:
+        return str(cls.api.last(cls.dial_path)["ncco"][0]["endpoint"][0]["headers"]["token"])
+
+    @classmethod
+    async def tell(cls, address: str, call: str, what: str, secret: str | None = None) -> httpx.Response:
+        status = {"busy": "busy", "no_answer": "unanswered", "ended": "completed"}.get(what, what)
+        body = json.dumps({"uuid": call, "status": status, "direction": "outbound"}).encode()
+        return await post(address, "/vonage/event", cls.signed(body, secret), content=body)
 
     async def begin(self) -> None:
         connected = {"event": "websocket:connected", "content-type": "audio/l16;rate=16000"}

@@ -78,6 +78,11 @@ class Grant:
         """The token in 16 bytes, for wires that carry no more: its name, and eight bytes that only its secret gives."""
         return uuid.UUID(bytes=bytes.fromhex(self._name) + hashlib.sha256(self._secret_digest).digest()[:8])
 
+    @property
+    def is_over(self) -> bool:
+        """Whether its call has ended and will not be resumed."""
+        return self._stage is _Stage.OVER or (self._stage is _Stage.DROPPED and self._now() > self._usable_until)
+
     def check(self) -> None:
         """Return if the token can be used now.
 
@@ -86,7 +91,7 @@ class Grant:
         """
         if self._stage is _Stage.ON_CALL:
             return
-        if self._stage is _Stage.OVER or (self._stage is _Stage.DROPPED and self._now() > self._usable_until):
+        if self.is_over:
             raise TokenRefused(403, "token_used", "This token's call is over. Ask for a new token.")
         if self._now() > self._usable_until:
             raise TokenRefused(401, "token_expired", "This token has expired. Ask for a new one.")

@@ -6,6 +6,7 @@ directly, everything else goes to FastAPI. The gate stands before both.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping, MutableMapping
 from http import HTTPStatus
 from typing import Any, Protocol
@@ -20,6 +21,8 @@ from starlette.exceptions import HTTPException
 from voice_agent.channels import rest, rest_calls, rest_knowledge, rest_settings
 from voice_agent.channels.carriers.carriers import ASGI, Carriers
 from voice_agent.channels.desk import CallDesk, KnowledgeDesk, SettingsDesk, TextDesk
+from voice_agent.channels.outbound import OutboundDialer
+from voice_agent.channels.outbound_calls import OutboundCalls
 from voice_agent.channels.pbx.sockets import pbx_sockets
 from voice_agent.channels.streaming.connection import Receive, Send
 from voice_agent.channels.tokens import CallTokens, granted
@@ -97,7 +100,9 @@ class Application:
         gate: Gate,
         allowed_origins: tuple[str, ...] = (),
         carriers: Carriers | None = None,
+        dialers: dict[str, OutboundDialer] | None = None,
     ) -> None:
+        """Args: ``dialers``: other channels that can place calls, by name."""
         self._gate = gate
         self._carriers = carriers or Carriers({})
         # The only requests that the gate does not judge: each is answered by what checks the carrier's own signature.
@@ -106,7 +111,11 @@ class Application:
         self._sockets.update(pbx_sockets(service.calls, gate, service.channels))
         self._sockets.update(self._carriers.sockets)
         self._webrtc = WebRtcChannel(service.calls, service.channels.webrtc)
+        self.outbound = OutboundCalls(
+            service.calls, service.channels.outbound, self._carriers.dialers | (dialers or {})
+        )
         self.http = _http(service)
+        self.http.include_router(rest_calls.router(service.calls, self.outbound, has_key=gate.has_key))
         self.http.include_router(self._webrtc.routes())
         self.http.include_router(rest_knowledge.router(service.knowledge))
         self.http.include_router(rest_settings.router(service.settings, lambda: gate.key_name))
@@ -122,7 +131,9 @@ class Application:
     async def run(self) -> None:
         """Carry the calls that outlive their requests, until cancelled."""
         try:
-            await self._webrtc.run()
+            async with asyncio.TaskGroup() as group:
+                group.create_task(self._webrtc.run(), name="calls.webrtc")
+                group.create_task(self.outbound.run(), name="calls.outbound")
         finally:
             await self._carriers.aclose()
 
@@ -148,7 +159,6 @@ def _http(service: Service) -> FastAPI:
     app = FastAPI(title="Voice agent", docs_url=None, redoc_url=None, openapi_url=None)
     app.state.inspector = ""
     app.include_router(rest.router(service.texts))
-    app.include_router(rest_calls.router(service.calls))
 
     @app.get("/healthz")
     async def healthz() -> dict[str, str]:

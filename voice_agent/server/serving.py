@@ -92,7 +92,8 @@ async def serve(
     carriers = carriers_of(service.channels, options.public_url, service.calls)
     sock = listen(options.host, options.port)
     ports = open_ports(channels or Channels(), service.calls, service.tokens)
-    app = Application(service, gate, options.allowed_origins, carriers)
+    dialers = {port.name.lower(): port.dialer for port in ports if port.dialer is not None}
+    app = Application(service, gate, options.allowed_origins, carriers, dialers)
     app.http.include_router(pages.routes())
     if inspector is not None and inspector_pages is not None:
         app.http.include_router(inspection.router(inspector, has_key=key is not None))

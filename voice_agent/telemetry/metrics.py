@@ -13,6 +13,7 @@ ABANDONED_TASKS = Counter(
 CALLS_ACTIVE = Gauge("voice_agent_calls_active", "Calls now on the line")
 CALLS = Counter("voice_agent_calls_total", "Calls ended, by channel and outcome", ["channel", "outcome"])
 CALLS_REFUSED = Counter("voice_agent_calls_refused_total", "Calls not admitted", ["reason"])
+CALLS_PLACED = Counter("voice_agent_calls_placed_total", "Calls that we placed", ["channel", "outcome"])
 CONNECTIONS_REFUSED = Counter(
     "voice_agent_connections_refused_total", "Connections of telephone wires turned away", ["channel", "code"]
 )

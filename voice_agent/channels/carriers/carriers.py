@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from voice_agent.channels.carriers.carrier import Carrier
 from voice_agent.channels.carriers.channel import CarrierChannel
 from voice_agent.channels.desk import CallDesk
+from voice_agent.channels.outbound import OutboundDialer
 from voice_agent.channels.streaming.connection import Receive, Scope, Send
 from voice_agent.config import Channels
 from voice_agent.diagnostics import RemediableError
@@ -34,6 +35,11 @@ class Carriers:
     def sockets(self) -> dict[str, ASGI]:
         """What answers the upgrades, by path. Each checks the carrier's signature itself, before anything else."""
         return {channel.carrier.stream_path: channel.media for channel in self.channels.values()}
+
+    @property
+    def dialers(self) -> dict[str, OutboundDialer]:
+        """What places calls, by name."""
+        return {name: channel.dialer for name, channel in self.channels.items()}
 
     async def aclose(self) -> None:
         """Close the connections to the carriers' APIs."""

@@ -74,8 +74,8 @@ class CarrierDialer:
                 self.progress(told)
             async with asyncio.timeout(limit_s):
                 came = await asyncio.shield(result)
-            if came.call_id:
-                _keep(self._calls, came.call_id, call)
+            if call_id := request.grant.call_id if request.grant else came.call_id:
+                _keep(self._calls, call_id, call)
             return came
         except ApiFault as fault:
             return DialResult(fault.outcome, str(fault))
