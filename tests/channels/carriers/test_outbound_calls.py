@@ -40,7 +40,7 @@ async def state(address: str, call_id: str) -> dict[str, Any]:
 
 async def becomes(address: str, call_id: str, wanted: str) -> dict[str, Any]:
     async with asyncio.timeout(5):
-        while (told := await state(address, call_id))["state"] != wanted:
+        while (told := await state(address, call_id))["state"] != wanted:  # noqa: ASYNC110
             await asyncio.sleep(0.02)
     return told
 
