@@ -6,7 +6,7 @@ import asyncio
 import gc
 import logging
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -76,8 +76,12 @@ class ScriptLoop(VirtualLoop):
         jumping.select = select  # type: ignore[method-assign]
 
 
-def play(script: Script, *, hang_up_at: float | None = None) -> Played:
+def play(script: Script, *, hang_up_at: float | None = None, agent: Callable[[Script], ScriptAgent] = ScriptAgent) -> Played:
     """Play a script to the end of its call.
+
+    Args:
+        hang_up_at: The caller leaves then, whatever the script has them do later.
+        agent: Makes the conversation.
 
     Raises:
         AssertionError: Something does not hold that must hold for every call.
@@ -86,7 +90,7 @@ def play(script: Script, *, hang_up_at: float | None = None) -> Played:
     gc.freeze()
     try:
         with asyncio.Runner(loop_factory=ScriptLoop) as runner, _errors_of_the_log() as errors:
-            played = runner.run(_play(script, hang_up_at))
+            played = runner.run(_play(script, hang_up_at, agent))
     finally:
         gc.unfreeze()
     broken = any(step.fail is not None for turn in script.agent for step in turn)
@@ -114,9 +118,9 @@ def _errors_of_the_log() -> Iterator[list[str]]:
         log.propagate = propagates
 
 
-async def _play(script: Script, hang_up_at: float | None) -> Played:
+async def _play(script: Script, hang_up_at: float | None, make: Callable[[Script], ScriptAgent]) -> Played:
     before = asyncio.all_tasks()
-    agent = ScriptAgent(script)
+    agent = make(script)
     agent.resumed = script.line.resumed
     line = script.line if hang_up_at is None else script.line.model_copy(update={"seconds": hang_up_at})
     options = TurnTaking.model_validate({**OPTIONS.model_dump(), **script.options})
