@@ -317,7 +317,7 @@ async def test_a_caller_comes_in_by_invitation_only_where_a_key_is_set(
             assert (line.request.conversation_id, line.request.grant) == ("their-own", grant)
             await opened.page.click("#hang-up")
             assert await asyncio.wait_for(line.ended, 3) == "hang_up"
-            grant.end(resumable=False)
+            grant.end()
             await opened.page.click("#call")
             assert (await opened.trouble())[0] == "token_used"
 

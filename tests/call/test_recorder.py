@@ -14,7 +14,7 @@ from tests.fakes.conversation import ScriptedConversation, Speaker, says
 from tests.fakes.wire import LOUD, FakeWire
 from tests.support.calls import place
 from voice_agent.call.recorder import Recorder
-from voice_agent.call.recording_file import Format
+from voice_agent.call.recording_file import Format, RecordingFile
 
 
 def _read(path: Path) -> np.ndarray:
@@ -72,6 +72,21 @@ async def test_a_gap_in_the_callers_audio_is_silence_and_shifts_nothing(tmp_path
     left = _read(recorder.path)[:, 0]
     assert not left[int(1.1 * 16000) : int(2.9 * 16000)].any()
     assert left[int(3.1 * 16000)] == 1000
+
+
+async def test_a_codec_that_breaks_ends_the_recording_and_not_the_call(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(self: RecordingFile, pcm: bytes) -> None:
+        raise ValueError("no codec is like this")
+
+    monkeypatch.setattr(RecordingFile, "write", broken)
+    talk, recorder = ScriptedConversation(says("Hello.")), Recorder(tmp_path, "call")
+    outcome = await place(FakeWire(3.0), talk, recorder=recorder)
+    assert outcome.reason == "caller_hang_up"
+    assert talk.heard() == ["Hello."]
+    assert recorder.failed
+    assert sum("ended early: no codec is like this" in r.message for r in caplog.records) == 1
 
 
 @pytest.mark.parametrize("fault", ["unwritable", "full"])

@@ -12,11 +12,13 @@ from hypothesis import strategies as st
 
 from tests.channels.contract import tone
 from tests.support.audiosocket_caller import AudioSocketCaller
-from tests.support.lines import RecordingDesk, RecordingService, serving, until
+from tests.support.lines import Line, RecordedInputs, RecordingDesk, RecordingService, serving, until
+from voice_agent.call.wire import Wire
 from voice_agent.channels import audiosocket
 from voice_agent.channels import audiosocket_messages as messages
 from voice_agent.channels.audiosocket import AudioSocketChannel
 from voice_agent.channels.audiosocket_messages import AudioSocketSerializer
+from voice_agent.channels.desk import CallRequest
 from voice_agent.channels.messages import BadMessage, CallerHangUp, Key
 from voice_agent.channels.streaming.serializer import Media
 from voice_agent.config import AudioSocketOptions, Channels
@@ -181,3 +183,22 @@ async def test_http_and_the_port_are_served_together() -> None:
     service = RecordingService()
     async with serving(service, channels=Channels(audiosocket=AudioSocketOptions(enabled=True, port=0))):
         assert service.done[:1] in ([], ["started"])
+
+
+async def test_a_fault_of_the_service_ends_one_call_and_the_port_goes_on() -> None:
+    class FaultyDesk(RecordingDesk):
+        async def take(self, request: CallRequest, wire: Wire) -> None:
+            if not self.lines:
+                self.lines.append(Line(request, wire, RecordedInputs()))
+                raise RuntimeError("nobody expected this")
+            await super().take(request, wire)
+
+    desk = FaultyDesk()
+    async with channel(desk) as port:
+        first = await AudioSocketCaller.dial(port)
+        await until(lambda: first.over)
+        second = await AudioSocketCaller.dial(port)
+        await desk.next_line()
+        assert not second.over
+        await second.close()
+        await first.close()

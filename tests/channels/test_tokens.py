@@ -23,7 +23,7 @@ def clock() -> Clock:
 
 @pytest.fixture
 def out(clock: Clock) -> CallTokens:
-    return CallTokens(WINDOW_S, clock)
+    return CallTokens(clock)
 
 
 def refusal(out: CallTokens, token: str) -> str | None:
@@ -84,7 +84,7 @@ def test_a_token_expires_before_its_call_and_not_during_it(out: CallTokens, cloc
 def test_a_token_is_good_for_one_call(out: CallTokens) -> None:
     token, grant = out.issue("c1", {}, 60)
     grant.begin()
-    grant.end(resumable=False)
+    grant.end()
     assert refusal(out, token) == "token_used"
     with pytest.raises(TokenRefused):
         grant.begin()
@@ -95,13 +95,35 @@ def test_a_dropped_call_is_resumed_within_the_window_and_not_after_it(out: CallT
     first = grant.begin()
     assert first == grant.call_id
     clock.now += 500
-    grant.end(resumable=True)
+    grant.end(resumable_s=WINDOW_S)
     clock.now += WINDOW_S
     assert refusal(out, token) is None
     assert grant.begin() != first
-    grant.end(resumable=True)
+    grant.end(resumable_s=WINDOW_S)
     clock.now += WINDOW_S + 1
     assert refusal(out, token) == "token_used"
+
+
+def test_a_call_of_which_nothing_came_leaves_the_token_as_it_was(out: CallTokens, clock: Clock) -> None:
+    token, grant = out.issue("c1", {}, 60)
+    for _ in range(3):
+        assert grant.begin() == grant.call_id
+        clock.now += 15
+        grant.give_back()
+        assert refusal(out, token) is None
+    grant.begin()
+    grant.end(resumable_s=WINDOW_S)
+    clock.now += WINDOW_S - 1
+    assert grant.begin() != grant.call_id
+    clock.now += 15
+    grant.give_back()
+    # Attempts prolong nothing: neither the time to call nor the time to come back.
+    assert refusal(out, token) == "token_used"
+    late, unused = out.issue("c2", {}, 10)
+    unused.begin()
+    clock.now += 15
+    unused.give_back()
+    assert refusal(out, late) == "token_expired"
 
 
 def test_the_number_of_tokens_is_bounded_and_spent_ones_make_room(
@@ -122,7 +144,7 @@ def test_the_number_of_tokens_is_bounded_and_spent_ones_make_room(
 def test_used_tokens_are_forgotten_after_a_while(out: CallTokens, clock: Clock) -> None:
     def use(grant: Grant) -> None:
         grant.begin()
-        grant.end(resumable=False)
+        grant.end()
 
     for n in range(100):
         use(out.issue(f"c{n}", {}, 60)[1])

@@ -60,7 +60,7 @@ async def test_a_token_is_bound_to_its_call_and_cannot_be_replayed(service: Reco
     assert (line.request.conversation_id, line.request.grant) == ("c1", grant)
     grant.begin()
     await first.close()
-    grant.end(resumable=False)
+    grant.end()
     for replayed in (token, token[:-1], token + "x", "call_0000_0000"):
         with pytest.raises(InvalidStatus) as caught:
             await connect(f"ws://{address}/ws?token={replayed}")

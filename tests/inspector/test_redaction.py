@@ -53,6 +53,19 @@ def test_values_too_short_or_too_common_are_not_looked_for_in_text() -> None:
     assert Redactor(["7", True, None, "no", ""]).text("no, 7 is true, none of it") == "no, 7 is true, none of it"
 
 
+@pytest.mark.parametrize("text", ["$1042.50", "$1,042.50", "1042.5 dollars", '{"amount": 1042.5}'])
+def test_an_amount_is_found_with_and_without_its_last_zero(text: str) -> None:
+    shown = Redactor([1042.5]).text(text)
+    assert REDACTED in shown and not any(c.isdigit() for c in shown)
+
+
+@pytest.mark.parametrize("text", ["$1200.00", "1,200 dollars", "1200", "1200.0"])
+def test_a_whole_number_is_found_however_its_fraction_is_written(text: str) -> None:
+    redactor = Redactor([1200.0])
+    assert REDACTED in redactor.text(text) and "12" not in redactor.text(text)
+    assert redactor.value({"amount": 1200}) == {"amount": REDACTED}
+
+
 def test_values_within_lists_and_mappings_are_found() -> None:
     assert Redactor([{"card": ["4000-1234", {"pin": 9876}]}]).text("4000 1234 and 9876") == f"{REDACTED} and {REDACTED}"
 

@@ -1,7 +1,7 @@
 """Throws calls: a seed becomes a script with a random agent, caller, line, voice and recogniser.
 
-Every word that a caller says or types is said once in a call, so that it can be followed to its turn. The call ends with
-a probe: after a long silence the caller says something clear. An agent that does not answer it is stuck.
+Every word that a caller says or types is said once in a call, so that it can be followed to its turn. The call ends
+with a probe: after a long silence the caller says something clear. An agent that does not answer it is stuck.
 """
 
 from __future__ import annotations

@@ -76,7 +76,9 @@ class ScriptLoop(VirtualLoop):
         jumping.select = select  # type: ignore[method-assign]
 
 
-def play(script: Script, *, hang_up_at: float | None = None, agent: Callable[[Script], ScriptAgent] = ScriptAgent) -> Played:
+def play(
+    script: Script, *, hang_up_at: float | None = None, agent: Callable[[Script], ScriptAgent] = ScriptAgent
+) -> Played:
     """Play a script to the end of its call.
 
     Args:

@@ -14,6 +14,7 @@ from typing import Any
 
 import httpx
 import pytest
+from fastapi import FastAPI
 
 from tests.support.inspected_service import FILES, NUMBER, SPOKEN, hold_call, inspected_service, interrupt
 from tests.support.lines import serving, until
@@ -21,8 +22,9 @@ from tests.support.small_service import small_service
 from tests.support.websocket_caller import WebSocketCaller
 from voice_agent.config import InspectorOptions, ServerOptions
 from voice_agent.dialogue.events import payload_of
+from voice_agent.inspector.feed import LiveFeed, Viewer
 from voice_agent.inspector.redaction import REDACTED
-from voice_agent.server.inspection import is_on
+from voice_agent.server.inspection import is_on, router
 from voice_agent.service.service import Service
 
 KEY = "a-key-of-more-than-16-characters"
@@ -222,6 +224,35 @@ async def test_more_viewers_than_may_be_are_refused(tmp_path: Path) -> None:
         assert first.status_code == 200
         second = await client.get(f"{ROOT}/live")
         assert (second.status_code, second.json()["code"]) == (503, "too_many_viewers")
+
+
+async def test_a_page_that_leaves_before_its_stream_begins_leaves_its_place_to_others() -> None:
+    feed = LiveFeed(1)
+
+    class Desk:
+        def calls(self) -> list[dict[str, Any]]:
+            return []
+
+        def watch(self, conversation_id: str | None) -> Viewer:
+            return feed.watch(conversation_id)
+
+    app = FastAPI()
+    app.include_router(router(Desk(), has_key=True))  # type: ignore[arg-type]
+
+    async def gone() -> dict[str, str]:
+        return {"type": "http.disconnect"}
+
+    statuses = []
+
+    async def send(message: Any) -> None:
+        if message["type"] == "http.response.start":
+            statuses.append(message["status"])
+
+    scope = {"type": "http", "method": "GET", "path": f"{ROOT}/live", "query_string": b"", "headers": []}
+    for _ in range(3):
+        await app({**scope, "asgi": {"spec_version": "2.3"}}, gone, send)
+        assert not feed.viewers
+    assert 503 not in statuses
 
 
 @pytest.mark.parametrize(

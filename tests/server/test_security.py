@@ -129,7 +129,7 @@ def test_with_a_key_any_host_name_will_do_but_not_any_origin() -> None:
 
 @pytest.mark.parametrize("key", [KEY, None])
 def test_a_call_token_opens_what_a_call_needs_and_nothing_else(key: str | None) -> None:
-    tokens = CallTokens(30, lambda: 0.0)
+    tokens = CallTokens(lambda: 0.0)
     token, grant = tokens.issue("c1", {}, 60)
     gate = Gate(key, tokens=tokens)
     for path in OWN_PATHS:
@@ -147,7 +147,7 @@ def test_a_call_token_opens_what_a_call_needs_and_nothing_else(key: str | None) 
 @pytest.mark.parametrize("key", [KEY, None])
 def test_a_token_that_is_no_good_comes_in_nowhere(key: str | None) -> None:
     now = [0.0]
-    tokens = CallTokens(30, lambda: now[0])
+    tokens = CallTokens(lambda: now[0])
     gate = Gate(key, tokens=tokens)
     token, grant = tokens.issue("c1", {}, 60)
 
@@ -160,7 +160,7 @@ def test_a_token_that_is_no_good_comes_in_nowhere(key: str | None) -> None:
     assert refusal(token) == (401, "token_expired")
     now[0] = 0.0
     grant.begin()
-    grant.end(resumable=False)
+    grant.end()
     assert refusal(token) == (403, "token_used")
     # On loopback without a key, other tokens mean nothing and are no hindrance.
     assert (refusal("anything else") is None) is (key is None)

@@ -13,9 +13,12 @@ import httpx
 import pytest
 from websockets.exceptions import InvalidStatus
 
+from tests.fakes.wire import FakeWire
 from tests.support.lines import serving, until
 from tests.support.small_service import GREETING, small_service
 from tests.support.websocket_caller import WebSocketCaller
+from voice_agent.channels.desk import CallRefused, CallRequest
+from voice_agent.channels.tokens import TokenRefused
 from voice_agent.service.service import Service
 from voice_agent.telemetry.logging import configure
 
@@ -98,6 +101,46 @@ async def test_a_dropped_caller_comes_back_with_the_same_token_and_is_not_greete
     await until(lambda: any(m["text"] == "Two." for m in second.of("transcript")))
     assert all(m["text"] != GREETING for m in second.of("transcript"))
     await second.close()
+
+
+async def test_an_offer_whose_media_never_comes_leaves_the_token_unused(line: Line) -> None:
+    answer = (await line.prepare(conversation="c1")).json()
+    grant = line.service.tokens.find(answer["token"])
+    ids = []
+
+    async def connect(call_id: str) -> bool:
+        ids.append(call_id)
+        return False
+
+    for _ in range(2):
+        with pytest.raises(CallRefused, match="did not come through"):
+            await line.service.calls.take(CallRequest("c1", "webrtc", grant=grant, connect=connect), FakeWire())
+    # The call that comes about in the end is the one that the application was told of.
+    assert ids == [answer["call_id"]] * 2
+    caller = await line.dial(answer["token"])
+    await until(lambda: caller.of("ready"))
+    assert [call.call_id for call in line.service.calls.registry.active] == [answer["call_id"]]
+    await caller.hang_up()
+
+
+async def test_a_token_resumes_for_as_long_as_the_channel_of_its_call_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("VOICE_AGENT_API_KEY", KEY)
+    settings = (
+        "channels: {websocket: {turn_taking: {resume_window_s: 0}}, webrtc: {turn_taking: {resume_window_s: 60}}}\n"
+    )
+    service = small_service(tmp_path, settings=settings, model=["One."])
+    async with serving(service):
+        await until(lambda: not service.missing)
+        for channel, resumes in (("websocket", False), ("webrtc", True)):
+            token, grant = service.tokens.issue(channel, {}, 60)
+            await service.calls.take(CallRequest(channel, channel, grant=grant), FakeWire(0.2, leave="disconnected"))
+            if resumes:
+                assert service.tokens.find(token) is grant
+            else:
+                with pytest.raises(TokenRefused, match="over"):
+                    service.tokens.find(token)
 
 
 async def test_two_connections_with_one_token_are_one_call(line: Line) -> None:

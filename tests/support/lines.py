@@ -81,7 +81,7 @@ class RecordingDesk:
         self.refuse: CallRefused | None = None
         self.lines: list[Line] = []
         self._new: asyncio.Queue[Line] = asyncio.Queue()
-        self.tokens = CallTokens(30.0, time.monotonic)
+        self.tokens = CallTokens(time.monotonic)
 
     def invite(self, conversation_id: str, metadata: Mapping[str, Any], expires_in_s: float) -> Invitation:
         token, grant = self.tokens.issue(conversation_id, metadata, expires_in_s)

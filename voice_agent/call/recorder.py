@@ -110,15 +110,21 @@ class Recorder:
             writer = await asyncio.to_thread(RecordingFile, self._path, self._format)
             while (block := await self._next_block()) is not None:
                 await asyncio.to_thread(writer.write, block)
-        except OSError as error:
-            self._fail(f"{error.strerror or error}")
+        except Exception as error:  # noqa: BLE001 - nothing of a recording may end the call
+            self._broke(error)
         finally:
             if writer is not None:
                 try:
                     # Not awaited: at cancellation nothing may be, and a close is one small write.
                     writer.close()
-                except OSError as error:
-                    self._fail(f"{error.strerror or error}")
+                except Exception as error:  # noqa: BLE001 - nothing of a recording may end the call
+                    self._broke(error)
+
+    def _broke(self, error: Exception) -> None:
+        """The disk failed, or a codec did."""
+        if not isinstance(error, OSError):
+            log.exception("a recording could not be written")
+        self._fail(str(getattr(error, "strerror", None) or error or type(error).__name__))
 
     async def _next_block(self) -> bytes | None:
         """Return the next block, None at the end. Time goes on where neither side sends anything."""

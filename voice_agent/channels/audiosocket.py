@@ -77,6 +77,10 @@ class AudioSocketChannel:
             self._refuse(writer, fault.code)
         except (OSError, EOFError, ValueError, TimeoutError):
             self._refuse(writer, "no_handshake")
+        except Exception:
+            # This caller's alone: the port, and every other call on it, goes on.
+            log.exception("a call by AudioSocket failed")
+            self._refuse(writer, "internal")
         finally:
             await connection.aclose()
 

@@ -3,8 +3,8 @@
 An application that has the API key asks for a token and hands it to a browser, which never sees the key::
 
     issued ──▶ on call ──▶ over            refused from then on
-       │          │  ▲
-       ▼          ▼  │ the same conversation, within the resume window
+       │  ◀────── │  ▲     no call came of it: as it was
+       ▼          ▼  │     the same conversation, within the resume window
     expired     dropped ──▶ refused
 
 Tokens are kept in memory, as digests, with what they stand for: metadata never leaves the service, a token is worth
@@ -69,9 +69,9 @@ class Grant:
     _name: str = field(repr=False)
     _secret_digest: bytes = field(repr=False)
     _now: Callable[[], float] = field(repr=False)
-    _resume_window_s: float = field(repr=False)
     _usable_until: float = field(repr=False)
     _stage: _Stage = _Stage.ISSUED
+    _stage_before: _Stage = _Stage.ISSUED
 
     @property
     def identity(self) -> uuid.UUID:
@@ -97,20 +97,24 @@ class Grant:
             raise TokenRefused(401, "token_expired", "This token has expired. Ask for a new one.")
 
     def begin(self) -> str:
-        """The call is admitted. Returns its id.
+        """The call is admitted. Returns its id. `end` or `give_back` must follow.
 
         Raises:
             TokenRefused: As `check`.
         """
         self.check()
         call_id = self.call_id if self._stage is _Stage.ISSUED else uuid.uuid4().hex
-        self._stage = _Stage.ON_CALL
+        self._stage_before, self._stage = self._stage, _Stage.ON_CALL
         return call_id
 
-    def end(self, *, resumable: bool) -> None:
-        """The call has ended. ``resumable``: the connection dropped, and its caller may come back."""
-        self._stage = _Stage.DROPPED if resumable else _Stage.OVER
-        self._usable_until = self._now() + (self._resume_window_s if resumable else 0.0)
+    def give_back(self) -> None:
+        """Nothing came of the call that was admitted: the token is worth what it was worth before, and no longer."""
+        self._stage = self._stage_before
+
+    def end(self, *, resumable_s: float = 0.0) -> None:
+        """The call has ended. ``resumable_s``: its connection dropped, and its caller may come back for so long."""
+        self._stage = _Stage.DROPPED if resumable_s > 0 else _Stage.OVER
+        self._usable_until = self._now() + resumable_s
 
     def _is_stale(self) -> bool:
         return self._stage is not _Stage.ON_CALL and self._now() > self._usable_until + KEPT_AFTER_S
@@ -123,12 +127,11 @@ class CallTokens:
     """The tokens that are out.
 
     Args:
-        resume_window_s: How long after its connection dropped a token still opens its conversation.
         now: Seconds of a monotonic clock.
     """
 
-    def __init__(self, resume_window_s: float, now: Callable[[], float]) -> None:
-        self._resume_window_s, self._now = resume_window_s, now
+    def __init__(self, now: Callable[[], float]) -> None:
+        self._now = now
         self._grants: dict[str, Grant] = {}
 
     def __len__(self) -> int:
@@ -153,7 +156,6 @@ class CallTokens:
             name,
             _digest(secret),
             self._now,
-            self._resume_window_s,
             self._now() + expires_in_s,
         )
         self._grants[name] = grant

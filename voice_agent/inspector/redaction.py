@@ -11,6 +11,7 @@ Pure: no clock, no I/O.
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -140,9 +141,18 @@ def _texts(value: Any) -> Iterable[str]:
         for item in value:
             yield from _texts(item)
     elif value is not None and not isinstance(value, bool):
-        text = str(value).strip()[:MAX_VALUE_CHARS]
-        if sum(map(str.isalnum, text)) >= _SHORTEST:
-            yield text
+        for text in (str(value), *(_written(value) if isinstance(value, float) else ())):
+            text = text.strip()[:MAX_VALUE_CHARS]
+            if sum(map(str.isalnum, text)) >= _SHORTEST:
+                yield text
+
+
+def _written(value: float) -> Iterable[str]:
+    """A number as it is written elsewhere: as money, and without the fraction that it has not."""
+    if math.isfinite(value):
+        yield f"{value:.2f}"
+        if value.is_integer():
+            yield f"{value:.0f}"
 
 
 def _pattern(text: str) -> str:

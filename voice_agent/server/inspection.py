@@ -16,6 +16,7 @@ from typing import Any, Protocol
 from fastapi import APIRouter, Request
 from fastapi.responses import FileResponse, JSONResponse, Response
 from starlette.responses import StreamingResponse
+from starlette.types import Receive, Scope, Send
 
 from voice_agent.call.recordings import AUDIO_TYPES
 from voice_agent.channels import identifiers, rest
@@ -145,7 +146,7 @@ def router(desk: InspectorDesk, *, has_key: bool) -> APIRouter:
             if conversation is not None:
                 _check(conversation)
             viewer = desk.watch(conversation)
-            return StreamingResponse(_followed(desk, viewer), media_type="text/event-stream", headers=NO_STORE)
+            return _LiveAnswer(desk, viewer)
 
         return await answered(request, answer)
 
@@ -263,25 +264,36 @@ def _json(content: Any, headers: Mapping[str, str] | None = None) -> Response:
     return JSONResponse(content, headers={**NO_STORE, **(headers or {})})
 
 
+class _LiveAnswer(StreamingResponse):
+    """Follows calls for one viewer, whose place is free again afterwards: also when the page left before it began."""
+
+    def __init__(self, desk: InspectorDesk, viewer: Viewer) -> None:
+        super().__init__(_followed(desk, viewer), media_type="text/event-stream", headers=NO_STORE)
+        self._viewer = viewer
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        with self._viewer:
+            await super().__call__(scope, receive, send)
+
+
 async def _followed(desk: InspectorDesk, viewer: Viewer) -> AsyncIterator[bytes]:
     """Server-sent events: ``calls`` (the calls on the line, when that changes), ``record``, ``closed``."""
     loop = asyncio.get_running_loop()
     sent_at, shown = loop.time(), None
-    with viewer:
-        while viewer.is_open:
-            calls = desk.calls()
-            now = [(call["id"], call["state"]) for call in calls]
-            if now != shown:
-                shown, sent_at = now, loop.time()
-                yield _event("calls", calls)
-            notice = await viewer.next(TICK_S)
-            if notice is not None:
-                sent_at = loop.time()
-                yield _event("record", notice)
-            elif loop.time() - sent_at >= QUIET_S:
-                sent_at = loop.time()
-                yield b": still here\n\n"
-        yield _event("closed", {"reason": "too_slow" if viewer.is_slow else "shutdown"})
+    while viewer.is_open:
+        calls = desk.calls()
+        now = [(call["id"], call["state"]) for call in calls]
+        if now != shown:
+            shown, sent_at = now, loop.time()
+            yield _event("calls", calls)
+        notice = await viewer.next(TICK_S)
+        if notice is not None:
+            sent_at = loop.time()
+            yield _event("record", notice)
+        elif loop.time() - sent_at >= QUIET_S:
+            sent_at = loop.time()
+            yield b": still here\n\n"
+    yield _event("closed", {"reason": "too_slow" if viewer.is_slow else "shutdown"})
 
 
 def _event(name: str, content: Any) -> bytes:

@@ -104,8 +104,14 @@ class Calls:
             admission.refused = refusal.code
             raise
         finally:
-            if request.grant:
-                request.grant.end(resumable=admission.resumable)
+            if request.grant is None:
+                pass
+            elif admission.call is None:
+                # Whose media did not come through, or who was turned away after all, has had no call.
+                request.grant.give_back()
+            else:
+                window_s = options.turn_taking.resume_window_s
+                request.grant.end(resumable_s=window_s if admission.resumable else 0.0)
 
     def _known_of(self, request: CallRequest) -> dict[str, Any] | None:
         """What is known of the caller beforehand: what the application said goes before what the wire tells."""

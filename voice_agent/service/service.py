@@ -49,6 +49,7 @@ from voice_agent.store.protocol import ConversationStore
 log = logging.getLogger(__name__)
 
 MODEL, RESPONSES, STORE, RECALL = "language model", "spoken responses", "conversation store", "recall"
+CALLS = "admission of calls"
 CLOSE_IDLE_EVERY_S = 60.0
 SWEEP_EVERY_S = 3600.0
 POOL_CLOSE_S = 2.0
@@ -77,7 +78,6 @@ class Service:
         self._engines, self._progress = engines, progress or (lambda part, done, of: None)
         self._readiness = Readiness(*engines.loads, MODEL, RESPONSES, STORE, RECALL)
         self._clock, self._servers = MediaClock(), servers or McpServers({})
-        resume_s = options.channels.websocket.turn_taking.resume_window_s
         self._registry = CallRegistry(options.server.max_calls)
         self.texts = TextConversations(
             lambda name, channel: self.agent.open(name, channel=channel),
@@ -100,7 +100,7 @@ class Service:
         self.agent.on_event(self.recall.on_event)
         self.knowledge = Knowledge(self.recall)
         self.settings = WorkflowSettings(store, self.agent)
-        self.tokens = CallTokens(resume_s, lambda: asyncio.get_running_loop().time())
+        self.tokens = CallTokens(lambda: asyncio.get_running_loop().time())
         recording = options.recording
         self.recordings = Recordings(config.root / recording.directory.expanduser(), recording.retention_days)
         self.inspector = Inspector(
@@ -133,7 +133,8 @@ class Service:
 
     @property
     def missing(self) -> tuple[str, ...]:
-        return self._readiness.missing
+        # Not ready before calls are admitted: whoever asks may ring in the same instant.
+        return self._readiness.missing or (() if self._registry.ready else (CALLS,))
 
     async def start(self) -> None:
         """Load and warm everything, then admit calls.

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import itertools
 import random
 from collections.abc import AsyncIterator
+from types import SimpleNamespace
 
 import pytest
 from aioice import Connection
 from aiortc import RTCRtpReceiver, RTCRtpSender
 from aiortc.rtcdtlstransport import RTCDtlsTransport
 from aiortc.rtcrtpreceiver import RemoteStreamTrack
+from aiortc.rtp import RtpPacket
 
 from tests.channels.contract import level, sounding, tone
 from tests.support.lines import Line, RecordingService, serving, until
@@ -62,6 +65,22 @@ async def test_reports_give_the_round_trip(call: tuple[WebRtcCaller, Line], monk
     line.wire.send_audio(bytes(640))
     await until(lambda: audio.round_trip_s is not None, within_s=15)
     assert 0 <= audio.round_trip_s < 5
+
+
+async def test_reports_go_on_whatever_timestamps_the_far_end_makes_up(
+    call: tuple[WebRtcCaller, Line], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, line = call
+    audio, ssrc, arrives = line.wire.peer.line, 7, itertools.count(0, 60)  # type: ignore[attr-defined]
+    monkeypatch.setattr("aiortc.rtcrtpreceiver.time", SimpleNamespace(time=lambda: next(arrives)))
+    jitter = 0
+    for number in range(200):
+        packet = RtpPacket(sequence_number=number, timestamp=0xFFFFFFFF * (number % 2), ssrc=ssrc)
+        await audio._handle_rtp_packet(packet, 0)
+        if (jitter := audio._sources[ssrc].jitter) > 0xFFFFFFFF:
+            break
+    assert jitter > 0xFFFFFFFF
+    assert bytes(audio._received(ssrc, audio._sources[ssrc], 0.0))
 
 
 async def test_audio_survives_loss_and_reordering_on_the_way(call: tuple[WebRtcCaller, Line]) -> None:

@@ -172,10 +172,11 @@ class AudioLine:
         stamp, at = self._reports.get(ssrc, (0, now))
         return RtcpReceiverInfo(
             ssrc=ssrc,
-            fraction_lost=statistics.fraction_lost,
+            fraction_lost=min(statistics.fraction_lost, 0xFF),
             packets_lost=statistics.packets_lost,
             highest_sequence=statistics.max_seq or 0,
-            jitter=statistics.jitter,
+            # Timestamps are the far end's to choose: what they add up to need not fit into the report.
+            jitter=min(statistics.jitter, 0xFFFFFFFF),
             lsr=stamp,
             dlsr=int((now - at) * 65536) & 0xFFFFFFFF,
         )
