@@ -30,9 +30,10 @@ from tests.support.word_errors import normalized, word_errors
 from voice_agent.audio.g711 import ulaw_encode
 from voice_agent.audio.resample import resample
 from voice_agent.channels.sip import rtp, sdp
-from voice_agent.channels.sip.channel import SipChannel, SipSetup
+from voice_agent.channels.sip.channel import SipChannel
 from voice_agent.channels.sip.media import MediaReceiver
 from voice_agent.channels.sip.ports import bound
+from voice_agent.channels.sip.setup import SipSetup
 from voice_agent.config import SttOptions
 from voice_agent.speech.pool import SpeechPool
 from voice_agent.speech.whisper import WhisperRecognizer

@@ -77,8 +77,9 @@ def _sip(options: SipOptions, desk: CallDesk, environment: Mapping[str, str] = o
             "Say who may call with channels.sip.allow, callers or registration, or listen on 127.0.0.1.",
         )
     from voice_agent.channels.sip.agent import Credentials
-    from voice_agent.channels.sip.channel import SipChannel, SipSetup
+    from voice_agent.channels.sip.channel import SipChannel
     from voice_agent.channels.sip.ports import bound
+    from voice_agent.channels.sip.setup import SipSetup
 
     passwords = {user: _secret(variable, environment) for user, variable in options.callers.items()}
     credentials, registrar, expires_s = None, "", 300

@@ -11,9 +11,10 @@ import pytest
 
 from tests.support.lines import RecordingDesk
 from tests.support.sip_caller import SipCaller
-from voice_agent.channels.sip.channel import SipChannel, SipSetup
+from voice_agent.channels.sip.channel import SipChannel
 from voice_agent.channels.sip.ports import bound
-from voice_agent.channels.sip.transactions import Timers
+from voice_agent.channels.sip.setup import SipSetup
+from voice_agent.channels.sip.states import Timers
 
 QUICK = Timers(t1=0.02, t2=0.08, t4=0.1)
 """A twenty-fifth of the standard's: 1.3 s until a request or an answer is given up."""

@@ -10,8 +10,9 @@ import pytest
 from tests.channels.contract import ChannelContract, Connection, Dial, Refused
 from tests.support.lines import RecordingDesk
 from tests.support.sip_caller import SipCaller
-from voice_agent.channels.sip.channel import SipChannel, SipSetup
+from voice_agent.channels.sip.channel import SipChannel
 from voice_agent.channels.sip.ports import bound
+from voice_agent.channels.sip.setup import SipSetup
 
 
 class TestSip(ChannelContract):

@@ -5,16 +5,8 @@ from __future__ import annotations
 import pytest
 
 from voice_agent.channels.sip.message import Headers, Request, parse
-from voice_agent.channels.sip.transactions import (
-    TIMINGS,
-    TRANSITIONS,
-    Answered,
-    Arrived,
-    Kind,
-    State,
-    TimedOut,
-    Transactions,
-)
+from voice_agent.channels.sip.states import TIMINGS, TRANSITIONS, Kind, State
+from voice_agent.channels.sip.transactions import Answered, Arrived, TimedOut, Transactions
 
 FAR = ("192.0.2.1", 5060)
 

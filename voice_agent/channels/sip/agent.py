@@ -13,13 +13,13 @@ from voice_agent.channels.limits import TokenBucket
 from voice_agent.channels.sip.addresses import BadSip, SipUri
 from voice_agent.channels.sip.digest import authorization
 from voice_agent.channels.sip.message import Headers, Request, Response, parse
+from voice_agent.channels.sip.states import Timers
 from voice_agent.channels.sip.transactions import (
     Address,
     Answered,
     Arrived,
     Happening,
     TimedOut,
-    Timers,
     Transaction,
     Transactions,
 )

@@ -8,26 +8,27 @@ import logging
 import re
 import secrets
 import socket
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from voice_agent.call.clock import MediaClock
 from voice_agent.channels import identifiers
 from voice_agent.channels.desk import CallDesk, CallRefused, CallRequest
 from voice_agent.channels.outbound import DialOutcome, DialResult
 from voice_agent.channels.sip import sdp
-from voice_agent.channels.sip.addresses import BadSip, NameAddress
-from voice_agent.channels.sip.agent import Credentials, UserAgent
+from voice_agent.channels.sip.addresses import BadSip
+from voice_agent.channels.sip.agent import UserAgent
 from voice_agent.channels.sip.calling import Calling
 from voice_agent.channels.sip.codecs import available
 from voice_agent.channels.sip.dialog import Dialog, Key
 from voice_agent.channels.sip.digest import Verifier
-from voice_agent.channels.sip.door import Door, Network
+from voice_agent.channels.sip.door import Door
+from voice_agent.channels.sip.facts import facts_of
 from voice_agent.channels.sip.leg import ALLOW, SDP_TYPE, Leg, Phase
 from voice_agent.channels.sip.message import Request
 from voice_agent.channels.sip.ports import MediaPorts, NoPort
 from voice_agent.channels.sip.registration import Registration
-from voice_agent.channels.sip.transactions import Address, Timers, Transaction
+from voice_agent.channels.sip.setup import SipSetup
+from voice_agent.channels.sip.transactions import Address, Transaction
 from voice_agent.channels.sip.wire import CHANNEL, SipWire
 from voice_agent.telemetry.metrics import CONNECTIONS_REFUSED
 
@@ -47,30 +48,7 @@ STATUS = {
     "channel_off": 480,
 }
 """What a refused caller is answered; anything else is 480."""
-_NUMBER = re.compile(r"\+?[0-9*#().-]{2,32}")
 _DIALLED = re.compile(r"\+[1-9]\d{2,14}|sips?:[A-Za-z0-9+._~%*#-]+@[A-Za-z0-9.\[\]:-]+")
-
-
-@dataclass(frozen=True)
-class SipSetup:
-    """How the channel is set up.
-
-    Attributes:
-        networks: Whose calls are taken as they come.
-        passwords: User → password of telephones that may call from anywhere.
-        registrar: ``host`` or ``host:port`` of an exchange to register at, with `credentials`.
-    """
-
-    codecs: tuple[str, ...] = ("g722", "pcmu", "pcma")
-    host: str = "127.0.0.1"
-    rtp_ports: tuple[int, int] = (10000, 10999)
-    public_address: str = ""
-    networks: tuple[Network, ...] = ()
-    passwords: Mapping[str, str] | None = None
-    registrar: str = ""
-    credentials: Credentials | None = None
-    expires_s: int = 300
-    timers: Timers | None = None
 
 
 class SipChannel:
@@ -310,25 +288,6 @@ class SipChannel:
         except asyncio.CancelledError:
             task.cancel()
             raise
-
-
-def facts_of(request: Request) -> dict[str, str]:
-    """Return what an INVITE says of who calls and whom."""
-    asserted = request.headers.all("p-asserted-identity")
-    try:
-        caller = NameAddress.parse(asserted[0]) if asserted else request.sender
-    except BadSip:
-        caller = request.sender
-    found = {"caller_number": _named(caller), "called_number": _named(request.receiver)}
-    return {name: value for name, value in found.items() if value}
-
-
-def _named(address: NameAddress) -> str:
-    """A number as it stands; anybody else by address."""
-    uri = address.uri
-    if _NUMBER.fullmatch(uri.name):
-        return uri.name
-    return f"{uri.name}@{uri.host}" if uri.name and uri.name != "anonymous" else ""
 
 
 async def _first(*events: asyncio.Event) -> None:
