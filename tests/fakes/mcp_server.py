@@ -60,6 +60,12 @@ async def meta(ctx: Context) -> str:
     return str(dict(found).get("voice-agent/idempotency-key", ""))
 
 
+@server.tool(description="What the client can be asked for.", structured_output=False)
+async def abilities(ctx: Context) -> str:
+    given = ctx.session.client_capabilities
+    return "none" if given is None else str(given.model_dump(exclude_none=True))
+
+
 @server.tool(description="A picture.", structured_output=False)
 async def picture() -> list[Any]:
     data = base64.b64encode(b"\x89PNG" + bytes(4000)).decode()

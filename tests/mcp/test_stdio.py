@@ -50,6 +50,10 @@ async def test_a_call_comes_back_with_data(fake: Connection) -> None:
     assert (await fake.call("balance", {"account": "7"})).llm_response == {"ok": True, "account": "7", "balance": 12.5}
 
 
+async def test_a_server_can_ask_nothing_of_the_service(fake: Connection) -> None:
+    assert (await fake.call("abilities", {})).llm_response in ({"text": "none"}, {"text": "{}"}, {})
+
+
 async def test_pictures_and_files_are_described(fake: Connection) -> None:
     text = (await fake.call("picture", {})).llm_response["text"]
     assert text.splitlines()[:2] == ["Here it is.", "[image, image/png, 4 kB; not shown]"]

@@ -10,6 +10,7 @@ import signal
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,8 @@ from mcp import Client, MCPError, StdioServerParameters
 
 from tests.support.dialogue_projects import block, skill, write_project
 from tests.support.mcp import is_alive, until
+from voice_agent.mcp_server.talk import ClientConversation
+from voice_agent.service.text_agent import text_agent
 
 FILES = {
     "integrations.yml": "llm: {provider: embedded}\n",
@@ -218,3 +221,18 @@ async def test_it_ends_with_its_client_and_writes_nothing_but_messages(project: 
     assert await asyncio.wait_for(process.wait(), 30) == 0
     with contextlib.suppress(ProcessLookupError):
         assert not is_alive(process.pid)
+
+
+@pytest.mark.models
+async def test_a_gate_that_an_expired_session_had_opened_is_shut_again(tmp_path: Path) -> None:
+    root = write_project(tmp_path, FILES)
+    async with text_agent(root, ephemeral=True) as text:
+        client = ClientConversation(text)
+        assert (await client.run("identify", {"pin": "1234"})).success
+        assert (await client.run("balance", {})).success
+        live = text.versions.open(client.id, channel="text")._conversation
+        later = live._clock() + timedelta(hours=12)
+        live._clock = live._core.events._clock = lambda: later
+        outcome = await client.run("balance", {})
+        assert not outcome.success
+        assert "no tool 'balance'" in outcome.json

@@ -140,6 +140,11 @@ class LiveConversation:
         finally:
             self._queue.leave()
 
+    @property
+    def is_expired(self) -> bool:
+        """Whether the next words begin a new session, as far as is known before what is stored has been read."""
+        return self._sessions.expired(self._clock())
+
     def direct_tools(self) -> Mapping[str, DirectTool]:
         """Return the tools that a program may call now, by name; see `DirectTools`."""
         return self._direct.open()

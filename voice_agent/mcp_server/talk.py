@@ -46,8 +46,6 @@ class ClientConversation:
     def __init__(self, agent: TextAgent, conversation_id: str | None = None) -> None:
         self._agent = agent
         self.id = conversation_id or identifiers.new_conversation_id()
-        self._begun = False
-        self._cancel: CancelToken | None = None
 
     def tools(self) -> Mapping[str, DirectTool]:
         """Return the tools that are open now, by name."""
@@ -67,16 +65,14 @@ class ClientConversation:
             if not identifiers.is_conversation_id(conversation_id):
                 raise Refused(f"`conversation_id` must be {identifiers.RULE}.")
             self.id = conversation_id
-        self._begun = True
         return await self._turn(text, intent=False)
 
     async def run(self, name: str, arguments: Mapping[str, Any]) -> Outcome:
-        """Run a tool that is open. The first thing a client does begins the session, as a caller's does."""
-        if not self._begun:
-            self._begun = True
+        """Run a tool that is open. A session begins as a caller's does; an expired one opens no gate any more."""
+        conversation = self._agent.versions.open(self.id, channel=CHANNEL)
+        if conversation.is_expired:
             await self._turn(SESSION_START.text, intent=True)
         cancel = CancelToken()
-        conversation = self._agent.versions.open(self.id, channel=CHANNEL)
         try:
             return await _owned(conversation.run_tool(name, arguments, cancel), "tool of an MCP client", cancel)
         except TurnCancelled:

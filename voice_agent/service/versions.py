@@ -170,6 +170,11 @@ class VersionedConversation:
             self._agent, self._conversation = newest, following
         return await self._conversation.turn(user, turn_id=turn_id, sink=sink, cancel=cancel)
 
+    @property
+    def is_expired(self) -> bool:
+        """Whether the next words begin a new session; see `LiveConversation.is_expired`."""
+        return self._conversation.is_expired
+
     def direct_tools(self) -> Mapping[str, DirectTool]:
         """Return the tools that a program may call now, by name."""
         return self._conversation.direct_tools()
