@@ -7,7 +7,8 @@ from collections.abc import AsyncIterator
 import pytest
 import pytest_asyncio
 
-from scripts.bench.endpointing import assemble, silences, spoken
+from scripts.bench.endpointing import silences
+from scripts.bench.endpointing_speech import assemble, spoken
 from voice_agent.call.endpointing import Endpoint, Endpointing
 from voice_agent.config import SttOptions, TtsOptions, TurnTaking, VadOptions
 from voice_agent.speech.piper import PiperSynthesizer
