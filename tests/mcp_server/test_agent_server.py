@@ -236,3 +236,25 @@ async def test_a_gate_that_an_expired_session_had_opened_is_shut_again(tmp_path:
         outcome = await client.run("balance", {})
         assert not outcome.success
         assert "no tool 'balance'" in outcome.json
+
+
+@pytest.mark.models
+async def test_told_to_stop_it_ends_though_its_client_is_still_there(project: Path) -> None:
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, *command(project)),
+        env={**os.environ, **ENVIRONMENT},
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+    )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    about = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
+    hello = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": about}
+    process.stdin.write(json.dumps(hello).encode() + b"\n")
+    await asyncio.wait_for(process.stdout.readline(), 60)
+    process.send_signal(signal.SIGTERM)
+    try:
+        assert await asyncio.wait_for(process.wait(), 20) == 0
+    finally:
+        if process.returncode is None:
+            process.kill()

@@ -45,6 +45,37 @@ def protected_output() -> Iterator[Any]:
             sys.stdout.flush()
 
 
+class InputLines:
+    """Standard input line by line, on the loop: a thread that waits for it could not be told to stop."""
+
+    def __init__(self, reader: asyncio.StreamReader) -> None:
+        self._reader = reader
+
+    @classmethod
+    async def open(cls) -> InputLines:
+        """Take standard input over; programs that tools start find theirs empty."""
+        reader = asyncio.StreamReader(limit=MAX_REQUEST_BYTES)
+        private = os.fdopen(os.dup(0), "rb", buffering=0)
+        empty = os.open(os.devnull, os.O_RDONLY)
+        os.dup2(empty, 0)
+        os.close(empty)
+        await asyncio.get_running_loop().connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), private)
+        return cls(reader)
+
+    def __aiter__(self) -> InputLines:
+        return self
+
+    async def __anext__(self) -> str:
+        try:
+            line = await self._reader.readline()
+        except ValueError:
+            log.warning("a message of more than %d bytes: the client is let go", MAX_REQUEST_BYTES)
+            line = b""
+        if not line:
+            raise StopAsyncIteration
+        return line.decode(errors="replace")
+
+
 async def serve_stdio(root: Path, output: Any, *, conversation_id: str | None = None, ephemeral: bool = False) -> None:
     """Serve one client by standard input and ``output`` until it leaves or the process is told to stop.
 
@@ -59,7 +90,8 @@ async def serve_stdio(root: Path, output: Any, *, conversation_id: str | None = 
         served = AgentServer(agent, conversation_id)
 
         async def serve() -> None:
-            async with stdio_server(stdout=anyio.wrap_file(output)) as (read, write):
+            lines: Any = await InputLines.open()
+            async with stdio_server(stdin=lines, stdout=anyio.wrap_file(output)) as (read, write):
                 await served.server.run(read, write, served.options)
 
         await _until_stopped(serve())
