@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import uuid
 from collections.abc import AsyncIterator, Callable
@@ -25,6 +26,8 @@ class CarrierApi:
     authorizations: list[str] = field(default_factory=list)
     statuses: dict[tuple[str, str], int] = field(default_factory=dict)
     on_request: Callable[[str, str, dict[str, Any]], None] = lambda method, path, body: None
+    hold: asyncio.Event | None = None
+    """Answers wait for it."""
     call: str = ""
     """What the next call is named."""
 
@@ -43,6 +46,8 @@ class CarrierApi:
             body = dict(parse_qsl(text, keep_blank_values=True))
         self.requests.append((request.method, path, body))
         self.authorizations.append(request.headers.get("authorization", ""))
+        if self.hold is not None:
+            await self.hold.wait()
         for (method, end), status in self.statuses.items():
             if request.method == method and path.endswith(end):
                 return web.json_response({"code": 20404, "message": "no"}, status=status)
