@@ -78,6 +78,8 @@ class CarrierCall(Exchange):
     Attributes:
         call: The carrier's id of it.
         token: What it was told to show, or "".
+        played_s: Agent audio that the caller has heard, or is still to hear.
+        stops: When the agent was made to fall silent, by the loop's time, and `played_s` then.
     """
 
     api: ClassVar[CarrierApi]
@@ -95,6 +97,9 @@ class CarrierCall(Exchange):
     def __init__(self, *given: Any) -> None:
         super().__init__(*given)
         self._unplayed: list[tuple[Any, Any]] = []
+        self.played_s = 0.0
+        self.stops: list[tuple[float, float]] = []
+        self._talks_since: float | None = None
 
     @classmethod
     async def ring(cls, address: str, *, secret: str | None = None, call: str = "") -> Any:
@@ -175,8 +180,28 @@ class CarrierCall(Exchange):
         self._unplayed = [(handle, said) for handle, said in self._unplayed if not handle.cancelled()]
         self._unplayed.append((self._echoes[-1], echo))
 
+    async def talk(self, pcm: bytes) -> None:
+        """Say something in real time."""
+        self._talks_since = asyncio.get_running_loop().time()
+        try:
+            await self.speak(pcm)
+        finally:
+            self._talks_since = None
+
+    async def due(self, frame: int) -> None:
+        """Wait until this frame of what is said has been spoken, where that matters."""
+        if self._talks_since is not None:
+            wait_s = self._talks_since + (frame + 1) * 0.02 - asyncio.get_running_loop().time()
+            await asyncio.sleep(max(0.0, wait_s))
+
+    def play(self, pcm: bytes) -> None:
+        super().play(pcm)
+        self.played_s += len(pcm) / 2 / self.rate
+
     def drop(self) -> None:
         now = asyncio.get_running_loop().time()
+        self.played_s -= max(0.0, self.playing_until - now)
+        self.stops.append((now, self.played_s))
         waiting = [echo for handle, echo in self._unplayed if handle.when() > now]
         self._unplayed.clear()
         super().drop()
@@ -291,6 +316,7 @@ class TwilioCall(CarrierCall):
     async def speak(self, pcm: bytes) -> None:
         pcm = resample(pcm, 16000, 8000)
         for at in range(0, len(pcm), 320):
+            await self.due(at // 320)
             payload = base64.b64encode(ulaw_encode(pcm[at : at + 320].ljust(320, b"\0"))).decode()
             media = {"track": "inbound", "chunk": str(at // 320 + 1), "timestamp": str(at // 16), "payload": payload}
             await self.send(self.event("media", media=media))
@@ -498,6 +524,7 @@ class PlivoCall(CarrierCall):
     async def speak(self, pcm: bytes) -> None:
         pcm = resample(pcm, 16000, 8000)
         for at in range(0, len(pcm), 320):
+            await self.due(at // 320)
             payload = base64.b64encode(ulaw_encode(pcm[at : at + 320].ljust(320, b"\0"))).decode()
             media = {"track": "inbound", "timestamp": str(at), "chunk": at // 320 + 1, "payload": payload}
             await self.send(self.event("media", media=media))

@@ -79,7 +79,7 @@ async def test_a_call_that_sends_rubbish_disturbs_no_other(
     near = await service.calls.next_line()
     chosen, known = random.Random(7), messages_of(carried)
     for _ in range(5):
-        call, token = await carried.announce(address)
+        _, token = await carried.announce(address)
         socket = await carried.open_socket(address, token)
         with contextlib.suppress(ConnectionClosed):
             for _ in range(60):
