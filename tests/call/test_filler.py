@@ -16,6 +16,7 @@ from tests.support.virtual_time import virtual_time
 from voice_agent.call.filler import LATE_VOICE_S, Filler
 from voice_agent.call.ledger import PlayoutLedger
 from voice_agent.call.turn import Entry, Turn
+from voice_agent.call.wire import TranscriptMessage
 from voice_agent.dialogue.cancellation import CancelReason
 from voice_agent.dialogue.reply import SILENCE, InputKind, UserInput
 
@@ -142,3 +143,20 @@ async def test_a_call_says_it_beside_the_reply_and_tells_nobody_that_it_was_one(
     assert talk.heard() == ["Hello.", "Fifty dollars."]
     assert talk.of("note") == ["filler"]
     assert wire.transcripts("agent") == ["Hello.", "Fifty dollars."]
+
+
+@virtual_time
+async def test_the_far_end_is_told_that_a_reply_is_over_of_which_only_a_filler_sounded() -> None:
+    """It counts what it has played of each reply: the next one would be reckoned from the wrong place."""
+
+    async def slow(speaker: Speaker) -> None:
+        await speaker.wait(60)
+
+    wire = FakeWire(14.0)
+    wire.speak(2.0, "what is my balance")
+    wire.speak(6.0, "stop tell me the hours")
+    replies = (says("Hello."), slow, says("We are open from nine to five."))
+    talk = ScriptedConversation(*replies, lines={"utter_filler": "One moment."})
+    await place(wire, talk)
+    over = [m.heard for _, m in wire.messages if isinstance(m, TranscriptMessage) and m.heard is not None]
+    assert over == ["Hello.", "", "We are open from nine to five."]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -227,3 +229,24 @@ def test_a_reply_of_one_message_has_nothing_before_it_but_silence() -> None:
     assert ledger.precedes_last_message(-1)
     assert not ledger.precedes_last_message(0)
     assert not PlayoutLedger().precedes_last_message(0)
+
+
+def test_words_around_a_sentence_that_was_not_spoken_stay_apart() -> None:
+    last = "Anything else?"
+    ledger = PlayoutLedger()
+    ledger.said(f"Hello. {FIRST}{last}")
+    for piece in (fake_speech("Hello."), fake_speech(FIRST, failed=True), fake_speech(last)):
+        ledger.append(piece, -(-len(piece.pcm) // 2 // FRAME_SAMPLES) * FRAME_SAMPLES)
+    heard = ledger.heard(_play(ledger, 10))
+    assert heard.heard == f"Hello. {last}"
+
+
+def test_a_filler_that_was_cut_is_no_part_of_the_reply_behind_it() -> None:
+    aside = replace(fake_speech("One moment, please."), text="")
+    ledger = PlayoutLedger()
+    ledger.append(aside, -(-len(aside.pcm) // 2 // FRAME_SAMPLES) * FRAME_SAMPLES)
+    ledger.said(TEXT)
+    for frames in range(len(aside.pcm) // 2 // FRAME_SAMPLES):
+        assert ledger.heard(frames * 0.02).heard == ""
+        ledger.release(frames * 0.02)
+    assert aside.spans and ledger.said_since(0.0) == ""

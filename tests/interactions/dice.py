@@ -30,7 +30,8 @@ def throw(seed: int) -> Script:
     acts, until = _acts(dice, words)
     ending = dice.random()
     line: dict[str, Any] = {"reports_position": dice.random() < 0.4, "sends_silence": dice.random() < 0.8}
-    line["drain_s"] = dice.choice((0.0, 0.0, 0.1, 0.6))
+    # A far end that is late and does not say so cannot be known to be.
+    line["drain_s"] = dice.choice((0.0, 0.0, 0.1, 0.6)) if line["reports_position"] else 0.0
     if transfers:
         reasons = ("busy", "no_answer", "trunk_error", "completed") if dice.random() < 0.3 else ("busy", "no_answer")
         line["transfers"] = [[round(dice.uniform(0.0, 4.0), 2), dice.choice(reasons)] for _ in range(2)]
@@ -179,6 +180,9 @@ def _voice(dice: random.Random) -> dict[str, Any]:
         "cold": dice.random() < 0.1,
         "ignore_cancel": dice.random() < 0.05,
     }
+    if chosen["ignore_cancel"]:
+        # Beyond the grace it would be abandoned, as it should, and outlive the call.
+        chosen |= {"first_byte_s": min(chosen["first_byte_s"], 0.4), "piece_s": min(chosen["piece_s"], 0.1)}
     if dice.random() < 0.1:
         chosen["fail_pieces"] = (dice.randrange(4),)
     if dice.random() < 0.03:

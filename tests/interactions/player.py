@@ -48,7 +48,7 @@ class Played:
         """Words the client was told for good: the caller's, the agent's as they were said, and as they were heard."""
         told: list[dict[str, str]] = []
         for _, message in self.wire.messages:
-            if isinstance(message, TranscriptMessage) and message.final:
+            if isinstance(message, TranscriptMessage) and message.final and message.text.strip():
                 if message.heard is None:
                     told.append({message.role: message.text.strip()})
                 else:

@@ -43,7 +43,8 @@ class _Piece:
 
     def heard_until(self, position: int) -> int:
         """Return how many characters were heard at ``position``, cut between words."""
-        if position >= self.first + self.length:
+        if position >= self.first + self.length or not self.text:
+            # Audio without text, such as a filler's, has spans of its own words, and none of the reply's.
             return len(self.text)
         into = position - self.first
         if self.spans:
@@ -58,7 +59,7 @@ class _Piece:
     def between(self, first: int, last: int) -> str:
         """Return the words that sound between two positions."""
         first, last = max(0, first - self.first), min(self.length, last - self.first)
-        if first >= last:
+        if first >= last or not self.text:
             return ""
         if self.spans:
             return " ".join(self.text[s.start : s.end] for s in self.spans if s.last > first and s.first < last)
@@ -246,13 +247,23 @@ class PlayoutLedger:
     def heard(self, now: float) -> HeardReply:
         """Return what was heard and what was not, each as it was written, and what a model is to know of it."""
         stretches = self._stretches(now)
-        heard = "".join(self._text[a:b] for a, b, was_heard in stretches if was_heard)
+        heard = self._joined([(a, b) for a, b, was_heard in stretches if was_heard])
         unheard = "".join(self._text[a:b] for a, b, was_heard in stretches if not was_heard)
         context: list[str] = []
         for start, end, was_heard in stretches if self._whole else ():
             kept = [(start, end)] if was_heard else [(max(start, a), min(end, b)) for a, b in self._whole]
             context.extend(self._text[a:b] for a, b in kept)
         return HeardReply(heard, unheard, "".join(context) if unheard.strip() and self._whole else None)
+
+    def _joined(self, stretches: list[tuple[int, int]]) -> str:
+        """Return stretches of the text as one; where something between two was left out, their words stay apart."""
+        joined, end = "", 0
+        for start, stop in stretches:
+            if not (words := self._text[start:stop]):
+                continue
+            left_out = start > end and joined and not (joined[-1].isspace() or words[0].isspace())
+            joined, end = joined + (" " if left_out else "") + words, stop
+        return joined
 
     def _stretches(self, now: float) -> list[tuple[int, int, bool]]:
         """Return the text as stretches ``(start, end, heard)``."""

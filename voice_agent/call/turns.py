@@ -228,7 +228,8 @@ class TurnRunner:
             except Exception:
                 log.exception("the reply could not be recorded")
         text = turn.ledger.text
-        if text.strip():
+        # A far end counts what it played of a reply: it must learn when one is over of which only a filler sounded.
+        if text.strip() or turn.ledger.released:
             self._wire.send(TranscriptMessage("agent", text, final=True, heard=heard.heard))
 
     def _note(self, kind: str, **data: Any) -> None:

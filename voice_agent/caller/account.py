@@ -102,6 +102,9 @@ class Account:
                 turn.understood.append(words.text)
             return turn
         turn = self._speaking_turn(words)
+        if not words.text.strip():
+            # A reply of which only a filler sounded is over: there are no words to account for.
+            return turn
         if words.heard is not None:
             # What was heard is said once of the whole reply, whatever pieces announced it.
             turn.said = [piece for piece in turn.said if piece.heard is not None]

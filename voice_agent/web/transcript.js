@@ -40,6 +40,8 @@ export class Transcript {
 
   #agent({ text, final, heard }) {
     const over = heard !== undefined;
+    // Only a phrase like "one moment" sounded: nothing was said that could be shown.
+    if (over && !text.trim() && !this.#reply) return null;
     const reply = this.#reply ?? { entry: this.#add("agent"), messages: [], open: false };
     if (over) {
       reply.entry.text = text;
