@@ -39,6 +39,13 @@ class OutboundRefused(Exception):
         self.status, self.code, self.message = status, code, message
 
 
+def allows(prefix: str, to: str) -> bool:
+    """Whether a prefix allows an address. One that names a host (``sip:desk@example.com``) means that host alone."""
+    if not to.startswith(prefix):
+        return False
+    return "@" not in prefix or prefix.endswith("@") or to[len(prefix) :][:1] in ("", ":", ";")
+
+
 @runtime_checkable
 class TellsWhoAnswered(Protocol):
     """A dialer whose line finds out whether a person or a machine has answered."""
@@ -102,7 +109,7 @@ class OutboundCalls:
         if dialer is None:
             known = ", ".join(sorted(self.dialers)) or "none"
             raise OutboundRefused(422, "bad_via", f'"via" must be a channel that can place calls; there are: {known}.')
-        if not to.startswith(self._options.allowed_prefixes):
+        if not any(allows(prefix, to) for prefix in self._options.allowed_prefixes):
             raise OutboundRefused(403, "not_allowed", "channels.outbound.allowed_prefixes does not allow this number.")
         if self._group is None:
             raise OutboundRefused(503, "not_ready", "The service is starting or ending.")

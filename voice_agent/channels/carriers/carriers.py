@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import importlib
 import os
 from collections.abc import Awaitable, Callable, Mapping
@@ -15,6 +16,8 @@ from voice_agent.channels.streaming.connection import Receive, Scope, Send
 from voice_agent.config import Channels
 from voice_agent.diagnostics import RemediableError
 
+CLOSE_S = 2.0
+"""Limit on closing the connections to one carrier's API."""
 ASGI = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 
@@ -44,8 +47,9 @@ class Carriers:
     async def aclose(self) -> None:
         """Close the connections to the carriers' APIs."""
         for channel in self.channels.values():
-            async with asyncio.timeout(2):
-                await channel.carrier.aclose()
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(CLOSE_S):
+                    await channel.carrier.aclose()
 
 
 def carriers_of(
