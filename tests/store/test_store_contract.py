@@ -149,9 +149,19 @@ async def test_conversations_are_found_by_their_caller(store: ConversationStore)
     assert (await store.conversations(caller="nobody")).conversations == ()
 
 
-async def test_a_cursor_that_is_none_is_refused(store: ConversationStore) -> None:
+@pytest.mark.parametrize("cursor", ["1; DROP TABLE events", "", "x:y", "0x1p1:", f"1{'0' * 5000}"])
+async def test_a_cursor_that_is_none_is_refused(store: ConversationStore, cursor: str) -> None:
     with pytest.raises(ValueError):
-        await store.conversations(cursor="1; DROP TABLE events")
+        await store.conversations(cursor=cursor)
+
+
+@pytest.mark.parametrize("cursor", [f"1{'0' * 400}:1", f"0x1p1:1{'0' * 400}", f"0x1p1:-{2**63}"])
+async def test_a_cursor_beyond_all_numbers_is_refused(tmp_path: Path, cursor: str) -> None:
+    store = SqliteStore(tmp_path / "conversations.sqlite3")
+    await store.open()
+    with pytest.raises(ValueError):
+        await store.conversations(cursor=cursor)
+    await store.aclose()
 
 
 async def test_a_deleted_conversation_is_gone_and_may_begin_anew(store: ConversationStore) -> None:

@@ -22,6 +22,8 @@ log = logging.getLogger(__name__)
 
 TRIM_EVERY = 500
 """A conversation is cut to its newest records each time it has grown by this many."""
+MAX_KEY = 1 << 62
+"""Beyond every key of a row; SQLite knows no larger numbers than twice that."""
 
 
 def to_text(value: Any) -> str:
@@ -263,9 +265,8 @@ def read_page(connection: sqlite3.Connection, caller: str | None, limit: int, cu
         conditions.append("caller = ?")
         values.append(caller)
     if cursor is not None:
-        saved_at, _, key = cursor.partition(":")
         conditions.append("(saved_at, key) < (?, ?)")
-        values += [float.fromhex(saved_at), int(key)]  # type: ignore[list-item]
+        values += _place(cursor)  # type: ignore[arg-type]
     where = f"WHERE {' AND '.join(conditions)}" if conditions else ""
     rows = connection.execute(
         f"SELECT id, caller, started_at, updated_at, events, saved_at, key FROM conversations {where}"
@@ -274,6 +275,18 @@ def read_page(connection: sqlite3.Connection, caller: str | None, limit: int, cu
     ).fetchall()
     more = f"{rows[size - 1][5].hex()}:{rows[size - 1][6]}" if len(rows) > size else None
     return ConversationPage(tuple(ConversationSummary(*row[:5]) for row in rows[:size]), more)
+
+
+def _place(cursor: str) -> tuple[float, int]:
+    """Return the place that a cursor stands for. Raises ValueError where it is none, or beyond what is ever stored."""
+    saved_at, _, key = cursor.partition(":")
+    try:
+        place = float.fromhex(saved_at), int(key)
+    except OverflowError as fault:
+        raise ValueError(str(fault)) from None
+    if abs(place[1]) >= MAX_KEY:
+        raise ValueError("a cursor beyond all rows")
+    return place
 
 
 def merged(stored: StoredConversation | None, batch: Batch, max_events: int) -> StoredConversation | None:
