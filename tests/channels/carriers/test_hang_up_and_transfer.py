@@ -81,6 +81,16 @@ async def test_a_caller_who_is_not_taken_is_hung_up_on(served: Served, api: Carr
     assert service.calls.lines == []
 
 
+async def test_a_caller_whose_stream_the_carrier_could_not_connect_is_hung_up_on(
+    served: Served, api: CarrierApi
+) -> None:
+    call, _ = await TelnyxCall.announce(served[0])
+    body = TelnyxCall.webhook("call.streaming.failed", call, failure_reason="connection_failed")
+    headers = TelnyxCall.signed(body, None)
+    assert (await post(served[0], TelnyxCall.answer_path, headers, content=body)).status_code == 200
+    assert len(hang_ups(api, call)) == 1
+
+
 @EACH
 async def test_a_caller_is_handed_over(carried: type[CarrierCall], served: Served, api: CarrierApi) -> None:
     call, near = await connected(carried, served)

@@ -73,7 +73,14 @@ class Redirected:
     call: str
 
 
-Event = Ringing | Progress | Redirected | None
+@dataclass(frozen=True, slots=True)
+class StreamFailed:
+    """The carrier could not connect the stream of a call that it has answered: nobody would ever speak."""
+
+    call: str
+
+
+Event = Ringing | Progress | Redirected | StreamFailed | None
 """None: nothing that matters here."""
 
 

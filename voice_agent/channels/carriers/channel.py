@@ -17,7 +17,16 @@ from collections.abc import Callable, Sequence
 
 from voice_agent.channels import identifiers
 from voice_agent.channels.carriers.api import ApiFault
-from voice_agent.channels.carriers.carrier import Answer, Carrier, Event, Progress, Redirected, Ringing, Unsigned
+from voice_agent.channels.carriers.carrier import (
+    Answer,
+    Carrier,
+    Event,
+    Progress,
+    Redirected,
+    Ringing,
+    StreamFailed,
+    Unsigned,
+)
 from voice_agent.channels.carriers.dialer import CarrierDialer
 from voice_agent.channels.carriers.pending import BadStream, Expected, PendingCalls, Replayed, TooManyPending
 from voice_agent.channels.carriers.request import BadCarrierRequest, read_request, request_of
@@ -113,6 +122,9 @@ class CarrierChannel:
                 self.dialer.progress(event)
             case Redirected(call):
                 return self.carrier.redirect(call)
+            case StreamFailed(call):
+                log.warning("%s could not connect its stream: see server.public_url", self.carrier.channel)
+                await self.carrier.hang_up(call)
         return Answer()
 
     def expected(self, scope: Scope, started: Started) -> Expected:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from voice_agent.channels.carriers.api import ApiFault, RestApi
-from voice_agent.channels.carriers.carrier import Answer, Event, Placement, Progress, Ringing, Unsigned
+from voice_agent.channels.carriers.carrier import Answer, Event, Placement, Progress, Ringing, StreamFailed, Unsigned
 from voice_agent.channels.carriers.replays import Once
 from voice_agent.channels.carriers.request import CarrierRequest
 from voice_agent.channels.carriers.telnyx import CHANNEL, TelnyxSerializer
@@ -104,6 +104,8 @@ class TelnyxCarrier:
                 cause = text_at(payload, "hangup_cause")
                 failed = None if cause == "normal_clearing" else _OUTCOMES.get(cause, DialOutcome.TRUNK_ERROR)
                 return Progress(call, failed, over=True)
+            case "call.streaming.failed":
+                return StreamFailed(call)
             case "call.machine.detection.ended":
                 result = text_at(payload, "result")
                 return Progress(call, answered_by=result if result in ("human", "machine") else "unknown")
