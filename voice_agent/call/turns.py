@@ -193,7 +193,8 @@ class TurnRunner:
             return
         passed = await self._parting.passed(turn)
         # A goodbye that could not be spoken is no reason to stay.
-        if passed or turn.token.reason is CancelReason.TIMEOUT:
+        unspoken = turn.token.reason is CancelReason.TIMEOUT and self._floor.state is not State.CLOSED
+        if passed or unspoken:
             self._stop_and_commit(turn)
             self._record_end(turn)
             self._on_hang_up(turn.hang_up)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator
 
 import httpx
 import pytest
+from aiortc import RTCPeerConnection
 
 from tests.support.lines import RecordingService, serving, until
 from tests.support.webrtc_caller import Refusal, WebRtcCaller
@@ -94,6 +96,28 @@ async def test_a_malformed_description_is_one_clear_error(service: RecordingServ
     response = await post(address, sdp=sdp + "\r\na=rtpmap:1 opus/48000/2\r\n", type="offer")
     assert (response.status_code, response.json()["code"]) == (422, "bad_sdp")
     assert service.calls.lines == []
+
+
+async def test_an_offer_that_lacks_any_one_line_is_answered_or_refused_and_never_a_fault(
+    service: RecordingService, address: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    connection = RTCPeerConnection()
+    connection.addTransceiver("audio")
+    connection.createDataChannel("voice-agent")
+    await connection.setLocalDescription(await connection.createOffer())
+    lines = connection.localDescription.sdp.splitlines()
+    statuses = set()
+    async with httpx.AsyncClient(base_url=f"http://{address}", timeout=20) as client:
+        for left_out in range(len(lines)):
+            sdp = "\r\n".join(lines[:left_out] + lines[left_out + 1 :]) + "\r\n"
+            response = await client.post("/offer", json={"sdp": sdp, "type": "offer"})
+            statuses.add(response.status_code)
+            if response.status_code == 200:
+                # It may be over already, where nothing can come of it.
+                await client.delete("/call/" + response.json()["call_id"])
+    await connection.close()
+    assert statuses == {200, 422}
+    assert not [record for record in caplog.records if record.levelno >= logging.ERROR]
 
 
 async def test_a_body_that_is_too_big_is_refused(address: str) -> None:

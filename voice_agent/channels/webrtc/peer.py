@@ -81,14 +81,17 @@ class Peer:
         """
         try:
             await self._connection.setRemoteDescription(RTCSessionDescription(sdp, "offer"))
+            for extra in self._connection.getTransceivers()[1:]:
+                extra.direction = "inactive"
+            choose_addresses(self._connection, self._ice)
+            await self._connection.setLocalDescription(await self._connection.createAnswer())
+        except OSError:
+            # No socket could be opened: that is no fault of the offer's.
+            raise
         except Exception as fault:
-            # aiortc's parser raises whatever a malformed line leads to.
+            # aiortc raises whatever a malformed line leads to, some of it only where the answer is made.
             log.info("an offer could not be used", exc_info=fault)
             raise BadOffer(422, "bad_sdp", 'The "sdp" is no session description that can be answered.') from None
-        for extra in self._connection.getTransceivers()[1:]:
-            extra.direction = "inactive"
-        choose_addresses(self._connection, self._ice)
-        await self._connection.setLocalDescription(await self._connection.createAnswer())
         return finish_answer(self._connection.localDescription.sdp, self._ice.public_address)
 
     @property
@@ -109,12 +112,25 @@ class Peer:
         """Close the connection. Bounded; never raises."""
         try:
             async with asyncio.timeout(CLOSE_S):
-                await self._connection.close()
+                await self._close()
         except TimeoutError:
             log.warning("a WebRTC connection did not close within %.0f s", CLOSE_S)
-        except Exception:
-            log.exception("a WebRTC connection could not be closed")
         self._settle(False)
+
+    async def _close(self) -> None:
+        try:
+            await self._connection.close()
+        except Exception as fault:
+            # After an offer that made no sense aiortc has parts without a transport, and stops at the first of them.
+            log.info("a WebRTC connection is closed part by part", exc_info=fault)
+            parts = (*(t.receiver for t in self._connection.getTransceivers()), self._connection.sctp)
+            for transport in [part.transport for part in parts if part is not None and part.transport is not None]:
+                for stop in (transport.stop, transport.transport.stop):
+                    try:
+                        await stop()
+                    except Exception:
+                        log.exception("a part of a WebRTC connection could not be closed")
+            self._connection.remove_all_listeners()
 
     def _opened(self) -> None:
         self._settle(True)
