@@ -47,9 +47,8 @@ async def test_a_person_talks_to_the_example_agent_by_microphone(sound: SoundSys
             await until(lambda: sounding(heard.pcm))
             greeting = len(sounding(heard.pcm))
             await sound.play(said_aloud("When are you open on Saturday?").tobytes() + bytes(32000))
-            await until(lambda: any(line.startswith("You") for line in said), within_s=20)
-            asked = next(line for line in said if line.startswith("You"))
-            assert re.findall("[a-z]+", asked.lower())[1:] == ["when", "are", "you", "open", "on", "saturday"]
+            # On a machine that stutters the question may come in parts, and then once more as a whole.
+            await until(lambda: "when are you open on saturday" in _asked(said), within_s=30)
             await until(lambda: len(sounding(heard.pcm)) > greeting + 16000, within_s=20)
         finally:
             process.send_signal(signal.SIGINT)
@@ -59,6 +58,11 @@ async def test_a_person_talks_to_the_example_agent_by_microphone(sound: SoundSys
     assert not any("Traceback" in line for line in said)
     assert list((tmp_path / "recorded").rglob("*.wav"))
     assert any("headphones" in line for line in said)
+
+
+def _asked(said: list[str]) -> str:
+    """The words of the caller so far."""
+    return " ".join(word for line in said if line.startswith("You") for word in re.findall("[a-z]+", line.lower())[1:])
 
 
 async def _read(process: asyncio.subprocess.Process, said: list[str]) -> None:

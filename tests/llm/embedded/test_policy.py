@@ -269,9 +269,9 @@ def test_ways_out_of_a_question(choose: Decide, said: str, expected: str) -> Non
 
 # --- yes or no ------------------------------------------------------------------------------------
 
-HELD = ran("transfer", {"amount": 50.0, "to": "Anna"}, {"error": "Held: the caller was asked to confirm."})
+HELD = ran("send_money", {"amount": 50.0, "to": "Anna"}, {"error": "Held: the caller was asked to confirm."})
 ASKING = [caller("send money"), *HELD, agent("Shall I transfer 50 euros to Anna?")]
-TRANSFER = tool("transfer", "Transfer money", ["amount"], amount={"type": "number"}, to={"type": "string"})
+SEND = tool("send_money", "Transfer money", ["amount"], amount={"type": "number"}, to={"type": "string"})
 
 
 @pytest.mark.parametrize(
@@ -284,8 +284,8 @@ def test_a_plain_yes_or_no_is_passed_on(choose: Decide, said: str, expected: str
 
 
 def test_yes_with_other_arguments_is_a_new_call_and_no_confirmation(choose: Decide) -> None:
-    said = request(*ASKING, caller("yes but 60 euros"), tools=[CONFIRM, DENY, TRANSFER], confirming=True)
-    assert _called(choose(said)) == [("transfer", {"amount": 60.0, "to": "Anna"})]
+    said = request(*ASKING, caller("yes but 60 euros"), tools=[CONFIRM, DENY, SEND], confirming=True)
+    assert _called(choose(said)) == [("send_money", {"amount": 60.0, "to": "Anna"})]
 
 
 @pytest.mark.parametrize("said", ["hmm let me think", "yes but on Tuesday", "the weather is nice"])
