@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 
+import onnxruntime
 import pytest
 import pytest_asyncio
 
@@ -32,7 +33,8 @@ class _Listening:
 
     async def silences(self, *line: str) -> list[tuple[int, Endpoint]]:
         """Return the length of each silence in ms, and what was required of it."""
-        pcm = assemble(await spoken(self.voice, line), 0.6)
+        # The voice trails off for up to 0.15 s, so that a listener hears pauses of 0.5 to 0.65 s.
+        pcm = assemble(await spoken(self.voice, line), 0.5)
         found = []
         for at, ms in silences(pcm, self.detectors, OPTIONS):
             heard = await self.recognizer.transcribe(pcm[:at])
@@ -42,6 +44,8 @@ class _Listening:
 
 @pytest_asyncio.fixture
 async def listening() -> AsyncIterator[_Listening]:
+    # Every rendering of a line differs; a test needs the same one each time.
+    onnxruntime.set_seed(11)
     pool = SpeechPool(1)
     pool.start()
     yield _Listening(pool)
