@@ -57,5 +57,15 @@ def test_the_whole_example_agent_is_copied():
     # Whatever else the example comes to need must be copied too: everything tracked is either known or copied.
     tracked = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
     tops = {line.split("/")[0] for line in tracked.splitlines()}
-    known = {".ci", ".dockerignore", ".gitignore", "Dockerfile", "conversations", "docs", "examples", "scripts", "tests"}
+    known = {
+        ".ci",
+        ".dockerignore",
+        ".gitignore",
+        "Dockerfile",
+        "conversations",
+        "docs",
+        "examples",
+        "scripts",
+        "tests",
+    }
     assert tops - known <= set(copied())
