@@ -82,8 +82,7 @@ def test_a_tool_that_was_recorded_is_never_run_again(crashes: tuple[Path, list[d
         later = [line.split()[1] for line in last[len(entry["ledger"]) :]]
         assert not set(recorded_keys(entry)) & set(later)
     keys = recorded_keys(crashes[1][-1])
-    # How many there are depends on how far each agent came before its end.
-    assert len(keys) == len(set(keys)) >= KILLS / 2
+    assert len(keys) == len(set(keys)) > 30
     assert set(keys) <= {line.split()[1] for line in last}
 
 

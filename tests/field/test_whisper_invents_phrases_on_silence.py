@@ -76,7 +76,7 @@ def thank_you(level_dbfs: float) -> NDArray[np.int16]:
     from piper import PiperVoice
 
     # Every rendering of a line differs; a test needs the same one each time.
-    onnxruntime.set_seed(7)
+    onnxruntime.set_seed(11)
     weights, config = piper_voice("en_US-joe-medium")
     voice = PiperVoice.load(weights, config)
     spoken = np.concatenate([chunk.audio_float_array for chunk in voice.synthesize("Thank you.")])
@@ -114,8 +114,7 @@ async def test_a_real_thank_you_and_other_short_answers_are_utterances(model: st
         for level in (-20, -40):
             transcript = await recognizer.transcribe(thank_you(level))
             assert transcript.accepted
-            # `base` says it twice for some renderings of the voice; what matters here is that it makes a turn.
-            assert set(words_of(transcript.text)) == {"thank", "you"}
+            assert words_of(transcript.text) == ["thank", "you"]
         for name, pcm in few_words():
             transcript = await recognizer.transcribe(pcm)
             if not transcript.accepted:
