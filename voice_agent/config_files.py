@@ -30,18 +30,34 @@ _VOICE_KEYS = ("turn_taking", "interruptions", "silence_timeout", *LOCAL_ENGINES
 
 
 @dataclass(frozen=True, slots=True)
+class PluginSections:
+    """``plugins:`` of agent.yml as it was written: the plugins' own models say what may stand there.
+
+    Attributes:
+        sections: Settings by the name of the plugin.
+        line: Where it stands; None if it is missing.
+    """
+
+    path: Path
+    sections: LocatedMap
+    line: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class ProjectConfig:
     """The settings of a project and what there is to say about them.
 
     Attributes:
         root: Directory of the project.
         problems: Warnings; a project with errors is not loaded.
+        plugins: Settings of plugins, not yet checked.
     """
 
     root: Path
     agent: AgentFile
     integrations: Integrations
     problems: tuple[Problem, ...] = ()
+    plugins: PluginSections | None = None
 
 
 def load_config(root: Path, environ: Mapping[str, str] | None = None) -> ProjectConfig:
@@ -62,11 +78,12 @@ def load_config(root: Path, environ: Mapping[str, str] | None = None) -> Project
     if not any((root / name).is_file() for name in SETTINGS_FILES):
         what = f"{root.resolve()} is no project: it has no {' and no '.join(SETTINGS_FILES)}."
         raise ProjectError([Problem("project.missing", what, "Name a project, or make one: voice-agent new NAME.")])
-    agent = _read_agent(root / "agent.yml", environ, problems)
+    read = _read_agent(root / "agent.yml", environ, problems)
     integrations = _read_integrations(root / "integrations.yml", environ, problems)
-    if any(p.severity is Severity.ERROR for p in problems) or agent is None or integrations is None:
+    if any(p.severity is Severity.ERROR for p in problems) or read is None or integrations is None:
         raise ProjectError(problems)
-    return ProjectConfig(root, agent, integrations, tuple(problems))
+    agent, plugins = read
+    return ProjectConfig(root, agent, integrations, tuple(problems), plugins)
 
 
 def _open(
@@ -92,7 +109,9 @@ def _open(
 # --- agent.yml ---------------------------------------------------------------------------------
 
 
-def _read_agent(path: Path, environ: Mapping[str, str], problems: list[Problem]) -> AgentFile | None:
+def _read_agent(
+    path: Path, environ: Mapping[str, str], problems: list[Problem]
+) -> tuple[AgentFile, PluginSections] | None:
     opened = _open(path, "config", environ, problems)
     if opened is None:
         return None
@@ -123,7 +142,19 @@ def _read_agent(path: Path, environ: Mapping[str, str], problems: list[Problem])
     if any(p.severity is Severity.ERROR for p in problems[before:]):
         _validate(AgentFile, top, reader, skip_missing=True)
         return None
-    return _validate(AgentFile, top, reader)
+    plugins = _plugin_sections(top, reader)
+    agent = _validate(AgentFile, top, reader)
+    return None if agent is None else (agent, plugins)
+
+
+def _plugin_sections(top: LocatedMap, reader: Reader) -> PluginSections:
+    """Return ``plugins:``, each a mapping; one that is empty has its defaults."""
+    plugins = reader.mapping(top.get("plugins"), "`plugins`", top.key_lines.get("plugins"))
+    for name in plugins:
+        plugins[name] = reader.mapping(plugins[name], f"`plugins.{name}`", plugins.key_lines[name])
+    if "plugins" in top:
+        top["plugins"] = plugins
+    return PluginSections(reader.path, plugins, top.key_lines.get("plugins"))
 
 
 def _move_older_keys(top: LocatedMap, section: LocatedMap, reader: Reader) -> None:

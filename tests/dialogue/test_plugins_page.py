@@ -9,19 +9,23 @@ from tests.support.dialogue_projects import AGENT, caller, skill
 
 PAGE = (Path(__file__).parents[2] / "docs" / "plugins.md").read_text(encoding="utf-8")
 
+SETTINGS = next(block for block in re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL) if "plugins:" in block)
+
 
 async def test_the_examples_of_the_page_work(tmp_path: Path) -> None:
-    hours, brief = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
+    hours, shops, brief = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
     files = {
-        "agent.yml": AGENT + "workflow: brief\n",
+        "agent.yml": f"{AGENT}workflow: brief\n{SETTINGS}",
         "memory.yml": "shop_moved: {type: bool, mutable: true}\n",
         "skills/shop/skill.md": skill("Help.", description="The shop.", import_tools="[is_open]"),
         "plugins/opening_hours.py": hours,
+        "plugins/our_shops.py": shops,
         "plugins/brief/__init__.py": brief,
     }
     bench = caller(tmp_path, files, ["Hello."])
     assert bench.agent.problems == ()
     assert (await bench.says("hi")).messages == ["Hello."]
+    assert "We have 3 shops in Wells." in str(bench.model.requests[0].messages[0].content)
     assert "is_open" in bench.agent.project.skills["shop"].tools
     memory = bench.conversation.state.memory
     declared = memory.schema.resolve("shop_moved", None)

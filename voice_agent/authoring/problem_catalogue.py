@@ -214,6 +214,13 @@ _CODE = _entries(
     ("plugin.workflow", "A plugin's workflows cannot be used.", "Return classes derived from AgenticWorkflowConfig."),
     ("~plugin.unknown_hook", "A hook of a plugin is called like no point.", "Use the name that is suggested."),
     ("~plugin.tool", "Two plugins, or a plugin and the project, have a tool of one name.", "Rename one."),
+    ("plugin.settings_model", "What a plugin declares as the model of its settings is none.",
+     "Write `class Settings(pydantic.BaseModel)`, or a function `settings_model` that returns such a class."),
+    ("plugin.setting", "A setting of a plugin does not fit the plugin's model.", "The message says what is expected."),
+    ("plugin.unknown_setting", "A plugin has no setting of this name.", "Use the name that is suggested."),
+    ("plugin.unknown", "`plugins` in agent.yml has settings for a plugin that there is not.",
+     "Use the name of a plugin, or remove them."),
+    ("~plugin.no_settings", "`plugins` in agent.yml has settings for a plugin that takes none.", "Remove them."),
     ("~plugin.hidden", "A plugin of the project hides an installed one.", "Rename one."),
     ("hook.unknown_point", "A hook's name is no point of the engine.", "Use the name that is suggested."),
 )  # fmt: skip

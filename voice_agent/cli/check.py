@@ -76,7 +76,7 @@ def find_problems(root: Path, *, online: bool = False) -> list[Problem]:
         if config.integrations.channels.websocket.enabled:
             attempt(lambda: find_whisper_model(config.integrations.speech.stt.model))
             attempt(lambda: find_piper_voice(config.integrations.speech.tts.voice))
-    loaded = attempt(lambda: load_project(root))
+    loaded = attempt(lambda: load_project(root, settings=config.plugins if config is not None else None))
     if loaded is not None:
         collect(loaded[1])
         if config is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
@@ -116,3 +116,5 @@ class AgentFile(Options):
     """How the model is led: ``mantle``, ``react`` or one of a plugin. A skill may name its own."""
     react: ReactOptions = ReactOptions()
     """The workflow ``react``."""
+    plugins: dict[str, dict[str, Any]] = Field(default_factory=dict)
+    """Settings of plugins, each under its name; what may stand there says the plugin."""

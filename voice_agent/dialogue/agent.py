@@ -102,7 +102,7 @@ class Agent:
         Raises:
             ProjectError: With every problem found, if any is an error.
         """
-        project, problems = load_project(config.root, servers)
+        project, problems = load_project(config.root, servers, config.plugins)
         found = (*config.problems, *problems, *check_agent(config, project))
         if any(problem.severity is Severity.ERROR for problem in found):
             raise ProjectError(found)

@@ -11,13 +11,15 @@ from voice_agent.dialogue.core import Core
 from voice_agent.dialogue.dispatch import Dispatcher, Limits
 from voice_agent.dialogue.events import Clock, EventLog, to_json
 from voice_agent.dialogue.fields import Field
+from voice_agent.dialogue.history import MAX_RECORDS, history
 from voice_agent.dialogue.hook_runner import HookRunner
-from voice_agent.dialogue.hooks import HookContext
+from voice_agent.dialogue.hooks import HistoryLine, HookContext
 from voice_agent.dialogue.loop import RuntimeLoop
 from voice_agent.dialogue.memory import Memory, MemoryHandle, Writer
 from voice_agent.dialogue.model_call import ModelCaller
 from voice_agent.dialogue.project import Project
 from voice_agent.dialogue.prompt import PromptBuilder
+from voice_agent.dialogue.reply import InputKind
 from voice_agent.dialogue.sessions import Sessions
 from voice_agent.dialogue.speaking import REJECTED, Speaker
 from voice_agent.dialogue.state import DialogueState
@@ -82,11 +84,26 @@ class Assembly:
     def _core(self, events: EventLog, memory: Memory, channel: str) -> Core:
         agent, state = self._agent, DialogueState(memory)
 
-        def context(may_write: bool) -> HookContext:
-            handle = MemoryHandle(memory, state.top.skill.id if state.top else None, Writer.HOOK)
+        def context(may_write: bool, settings: Any = None) -> HookContext:
+            skill = state.top.skill.id if state.top else None
+            handle = MemoryHandle(memory, skill, Writer.HOOK)
             if not may_write:
                 handle.close()
-            return HookContext(events.conversation_id, events.turn_id, core.channel, core.voice, handle)
+            turn, user, turn_id = core.turn, core.user, events.turn_id
+            spoke = user is not None and user.kind is not InputKind.INTENT
+            return HookContext(
+                events.conversation_id,
+                turn_id,
+                core.channel,
+                core.voice,
+                handle,
+                user.text if spoke and user is not None else "",
+                user.kind.value if spoke and user is not None else "",
+                skill or "",
+                tuple(one.passage for one in turn.recalled) if turn is not None and turn.recalled else (),
+                settings,
+                lambda: _said(events, state.session.id, turn_id),
+            )
 
         hooks = HookRunner(self._project.hooks, context)
         caller = ModelCaller(hooks)
@@ -111,3 +128,10 @@ class Assembly:
         response = self._project.responses.find(REJECTED, None)
         plain = response.choose(lambda namespace, entry: None) if response is not None else None
         return plain.template.source if plain is not None and plain.template.is_constant else ""
+
+
+def _said(events: EventLog, session_id: str, turn_id: str) -> tuple[HistoryLine, ...]:
+    """Return what was said before ``turn_id``, as the model is told it, without tools."""
+    messages, _ = history(events.recent(MAX_RECORDS), session_id, before_turn=turn_id)
+    roles = {"user": "caller", "assistant": "agent"}
+    return tuple(HistoryLine(roles[m.role], m.content) for m in messages if m.role in roles and m.content)

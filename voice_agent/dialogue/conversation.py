@@ -135,7 +135,7 @@ class LiveConversation:
                 return await self._run(user, turn_id, ReplyWriter(sink, cancel), cancel)
             finally:
                 self._core.models.discard()
-                self._core.events.turn_id = ""
+                self._core.events.turn_id, self._core.user, self._core.turn = "", None, None
                 self._journal.hand_over()
         finally:
             self._queue.leave()
@@ -240,7 +240,7 @@ class LiveConversation:
         """Return the caller's words as the project's hooks leave them, before anything is stored."""
         if not self._core.hooks.watches(Point.INCOMING_MESSAGE):
             return user
-        self._core.events.turn_id = turn_id
+        self._core.events.turn_id, self._core.user = turn_id, user
         try:
             given = IncomingMessagePayload(user.text, user.kind.value)
             heard = await self._core.hooks.run(Point.INCOMING_MESSAGE, given, cancel)
@@ -289,6 +289,7 @@ class LiveConversation:
         spoke = user.kind is not InputKind.INTENT
         turn = Turn(turn_id, state.turn, user, reply, cancel, answer_due=spoke, considered=not spoke)
         turn.results_before, self._results, self._last = self._results, {}, turn
+        self._core.user, self._core.turn = user, turn
         self._core.events.append("turn_started", {"turn_id": turn_id, "number": turn.number})
         hooks.observe(Point.TURN_STARTED, TurnStartedPayload(turn_id, turn.number))
         self._record_user(user, turn_id)

@@ -14,6 +14,7 @@ from voice_agent.dialogue.events import EventLog
 from voice_agent.dialogue.hook_runner import HookRunner
 from voice_agent.dialogue.model_call import ModelCaller
 from voice_agent.dialogue.project import Project
+from voice_agent.dialogue.reply import UserInput
 from voice_agent.dialogue.responses import Response, Wording
 from voice_agent.dialogue.speaking import Speaker
 from voice_agent.dialogue.state import DialogueState
@@ -42,6 +43,8 @@ class Core:
         transfers: Where callers can be put through to.
         speculations: How often the model may begin before an utterance is certain.
         recalls: Memory beyond the prompt.
+        user: What the turn that runs was begun with, as hooks left it; None between turns.
+        turn: The turn that runs.
     """
 
     project: Project
@@ -57,6 +60,8 @@ class Core:
     transfers: Mapping[str, TransferOptions] = field(default_factory=dict)
     speculations: int = 0
     recalls: Recalls | None = None
+    user: UserInput | None = None
+    turn: Turn | None = None
 
     def wording(
         self, name: str, skill: str | None = None, values: Mapping[str, Any] | None = None, nth: int = 0

@@ -6,10 +6,9 @@ import asyncio
 import copy
 import dataclasses
 import logging
-import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from enum import Enum
-from typing import Any, TypeVar, cast
+from typing import Any, Protocol, TypeVar, cast
 
 from voice_agent.dialogue.background import Background
 from voice_agent.dialogue.cancellation import (
@@ -21,7 +20,7 @@ from voice_agent.dialogue.cancellation import (
     within,
 )
 from voice_agent.dialogue.hooks import Hook, HookContext, Payload, Point, RetryModel
-from voice_agent.dialogue.plugin_threads import in_thread
+from voice_agent.dialogue.plugin_threads import QUICK_S, Work, begin
 
 log = logging.getLogger(__name__)
 AnyPayload = TypeVar("AnyPayload", bound=Payload)
@@ -33,8 +32,13 @@ MAX_OBSERVERS = 64
 """Observers of one conversation at once."""
 GRACE_S = 0.2
 
-MakeContext = Callable[[bool], HookContext]
-"""Makes a context; the argument says whether its memory may be written."""
+
+class MakeContext(Protocol):
+    """Makes a context."""
+
+    def __call__(self, may_write: bool, settings: Any = None, /) -> HookContext:
+        """Args: ``may_write``: its memory may be written; ``settings``: of the hook's plugin."""
+        ...
 
 
 class HookFailed(Exception):
@@ -45,8 +49,10 @@ class HookSet:
     """The hooks of a project, in the order in which they run. Immutable; shared by all conversations."""
 
     def __init__(self, hooks: Iterable[Hook] = ()) -> None:
-        self.overdue: dict[Hook, threading.Event] = {}
-        """Functions that have not come back within their limit; set once they have."""
+        self.overdue: dict[Hook, Work] = {}
+        """Functions that took longer than they may; while one has not come back it is not started again."""
+        self.seconds: dict[Hook, float] = {}
+        """How long each function in a thread took the last time."""
         self._modify: dict[Enum, list[Hook]] = {}
         self._observe: dict[Enum, list[Hook]] = {}
         for hook in hooks:
@@ -79,7 +85,7 @@ class HookRunner:
     def observe(self, point: Enum, payload: Payload) -> None:
         """Let every observer of ``point`` see ``payload``, all at once, beside the turn."""
         for hook in self._hooks.observing(point):
-            context = self._make_context(False)
+            context = self._make_context(False, hook.settings)
             self._background.start(_watch(hook, copy.deepcopy(payload), context), f"hook {hook.name}")
 
     async def run(self, point: Enum, payload: AnyPayload, cancel: CancelToken | None = None) -> AnyPayload:
@@ -111,20 +117,20 @@ class HookRunner:
         """
         name = f"hook {hook.name} of plugin {hook.plugin}"
         overdue = self._hooks.overdue.get(hook)
-        if overdue is not None and not overdue.is_set():
+        if overdue is not None and not overdue.is_over:
             log.warning("%s is left out: it has not come back from an earlier call", name)
             return payload
-        context = self._make_context(False)
+        context = self._make_context(False, hook.settings)
         arguments = (payload.given(), context) if hook.takes_context else (payload.given(),)
-        back = threading.Event()
-        work = in_thread(_noting(hook, back), *arguments) if hook.threaded else hook.function(*arguments)
         try:
-            value = await within(cast(Any, work), MODIFY_LIMIT_S, cancel, name=name, grace_s=GRACE_S)
+            if hook.threaded:
+                value = await self._beside(hook, arguments, cancel, name)
+            else:
+                work = cast(Any, hook.function(*arguments))
+                value = await within(work, MODIFY_LIMIT_S, cancel, name=name, grace_s=GRACE_S)
         except TurnCancelled:
             if cancel is not None:
                 cancel.check()
-            if hook.threaded:
-                self._hooks.overdue[hook] = back
             log.error("%s is left out: it took longer than %g s, or was cancelled from within", name, MODIFY_LIMIT_S)
             return payload
         except Exception:
@@ -141,8 +147,27 @@ class HookRunner:
             return payload
         return taken
 
+    async def _beside(self, hook: Hook, arguments: tuple[Any, ...], cancel: CancelToken | None, name: str) -> Any:
+        """Call a function that is not ``async`` in a thread; one that was quick the last time is waited for right here.
+
+        Raises:
+            TurnCancelled: The turn was cancelled meanwhile, or the function took longer than `MODIFY_LIMIT_S`.
+            Exception: What it raised.
+        """
+        hooks, work = self._hooks, begin(hook.function, *arguments)
+        try:
+            if hooks.seconds.get(hook, 0.0) < QUICK_S and work.stand_by(QUICK_S):
+                return work.outcome()
+            return await within(work.wait(), MODIFY_LIMIT_S, cancel, name=name, grace_s=GRACE_S)
+        except TurnCancelled:
+            if cancel is None or not cancel.is_cancelled:
+                hooks.overdue[hook] = work
+            raise
+        finally:
+            hooks.seconds[hook] = work.seconds if work.is_over else MODIFY_LIMIT_S
+
     async def _modify(self, hook: Hook, payload: AnyPayload, cancel: CancelToken | None) -> AnyPayload:
-        own, context = CancelToken(), self._make_context(True)
+        own, context = CancelToken(), self._make_context(True, hook.settings)
 
         def forward() -> None:
             own.cancel(cancel.reason or CancelReason.SUPERSEDED if cancel else CancelReason.SUPERSEDED)
@@ -175,18 +200,6 @@ class HookRunner:
     async def aclose(self, wait_s: float = 1.0) -> None:
         """Wait a moment for observers, then end them. Idempotent."""
         await self._background.aclose(wait_s)
-
-
-def _noting(hook: Hook, back: threading.Event) -> Callable[..., Any]:
-    """Return the hook's function; ``back`` is set when it has ended."""
-
-    def call(*arguments: Any) -> Any:
-        try:
-            return hook.function(*arguments)
-        finally:
-            back.set()
-
-    return call
 
 
 def _taken(name: str, payload: AnyPayload, given: Any) -> AnyPayload:

@@ -21,6 +21,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, cast
 
+from voice_agent.dialogue.hook_context import HistoryLine, HookContext
 from voice_agent.dialogue.hook_payloads import (
     OBSERVED_ONLY,
     OLDER_POINTS,
@@ -37,9 +38,9 @@ from voice_agent.dialogue.hook_payloads import (
     TurnFinishedPayload,
     TurnStartedPayload,
 )
-from voice_agent.dialogue.memory import MemoryHandle
 
 __all__ = [
+    "HistoryLine",
     "HookContext",
     "IncomingMessagePayload",
     "KnowledgeQueryPayload",
@@ -93,22 +94,6 @@ class RetryModel(Exception):
         self.feedback = feedback
 
 
-@dataclass(frozen=True)
-class HookContext:
-    """Where a hook is called.
-
-    Attributes:
-        memory: Reads by bare field name. A modify hook may write, the active skill's fields and the
-            project's, until it has ended; an observing one may only read.
-    """
-
-    conversation_id: str
-    turn_id: str
-    channel: str
-    is_voice: bool
-    memory: MemoryHandle
-
-
 class HookDefinitionError(Exception):
     """A hook is written in a way that cannot work. The message says what would be right."""
 
@@ -123,6 +108,7 @@ class Hook:
         priority: Of hooks of plugins, the higher ones run first.
         plain: It is called with a bare value, and left out when it fails.
         threaded: It is no ``async def`` and runs in a thread.
+        settings: Those of its plugin; None for what has none.
     """
 
     point: Enum
@@ -134,6 +120,7 @@ class Hook:
     priority: float = 0.0
     plain: bool = False
     threaded: bool = False
+    settings: Any = field(default=None, repr=False, compare=False)
 
 
 def _decorator(name: str) -> Callable[..., Any]:

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
+from voice_agent.config_files import PluginSections
 from voice_agent.diagnostics import Problem, Severity, did_you_mean
 from voice_agent.dialogue.consequences import without_consequences
 from voice_agent.dialogue.declarations import read_memory, read_responses
@@ -40,8 +41,10 @@ ENGINE_PLACEHOLDERS = frozenset({"skill_name"})
 class ProjectLoader:
     """Loads one project. Use `load_project`."""
 
-    def __init__(self, root: Path, problems: list[Problem], servers: ToolServers) -> None:
-        self.root, self.problems, self._servers = root, problems, servers
+    def __init__(
+        self, root: Path, problems: list[Problem], servers: ToolServers, settings: PluginSections | None = None
+    ) -> None:
+        self.root, self.problems, self._servers, self._settings = root, problems, servers, settings
         own = self._folders(root / "skills")
         bundled = self._folders(LIFECYCLE_FOLDER)
         self.folders: dict[str, Path] = {**bundled, **own}
@@ -119,7 +122,7 @@ class ProjectLoader:
             shared = load_tool_folder(self.root, self.problems, single_file=False)
             local = {skill: load_tool_folder(folder, self.problems) for skill, folder in self.folders.items()}
             own = load_hooks(self.root, self.problems)
-            plugins = load_plugins(self.root, self.problems)
+            plugins = load_plugins(self.root, self.problems, self._settings)
         for name in sorted(plugins.tools.keys() & shared.keys()):
             message = f"The tool {name!r} of the project is used, not the one that a plugin brings."
             tool = shared[name]
@@ -224,13 +227,16 @@ class ProjectLoader:
         self._problem("skill.mcp_collision", message, "Rename one, or import only one.", file.path, line=line)
 
 
-def load_project(root: Path, servers: ToolServers | None = None) -> tuple[Project, tuple[Problem, ...]]:
+def load_project(
+    root: Path, servers: ToolServers | None = None, settings: PluginSections | None = None
+) -> tuple[Project, tuple[Problem, ...]]:
     """Load the project in ``root``; problems come back whether or not they are errors.
 
     Args:
         servers: Where tools come from that skills import as ``mcp/<server>:<tool>``; they stay away without.
+        settings: Those of its plugins (`ProjectConfig.plugins`); without, their models' defaults.
     """
     problems: list[Problem] = []
-    project = ProjectLoader(root, problems, servers or NoServers()).load()
+    project = ProjectLoader(root, problems, servers or NoServers(), settings).load()
     check_flow(project, problems)
     return project, tuple(without_consequences(problems))

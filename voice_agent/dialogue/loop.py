@@ -85,6 +85,8 @@ class RuntimeLoop:
         hooks = self._core.hooks
         if not turn.utterance or not hooks.modifies(point):
             return False
+        if point is PluginPoint.AGENT_FAST_REPLY and turn.recollection is not None:
+            await turn.recollection.into(turn)  # what was found may be all that the answer needs
         text = (await hooks.check(point, TextPayload(""), turn.cancel)).text.strip()
         if not text:
             return False

@@ -17,9 +17,13 @@ from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Any
 
+from pydantic import BaseModel
+
+from voice_agent.config_files import PluginSections
 from voice_agent.diagnostics import Problem, Severity, did_you_mean
 from voice_agent.dialogue.hooks import Hook, HookDefinitionError, build_hook, hook_name
 from voice_agent.dialogue.plugin_points import FACTORY, POINTS, mark_of, parameters_of, plugin_hook
+from voice_agent.dialogue.plugin_settings import LoadContext, check_names, declared_model, read_settings
 from voice_agent.dialogue.tool_loading import line_in, reported
 from voice_agent.dialogue.tools import Tool, ToolDefinitionError, build_tool, is_tool
 from voice_agent.dialogue.workflows.catalogue import BUILT_IN, ConfigClass
@@ -54,33 +58,55 @@ class _Loaded:
     name: str
     modules: Sequence[ModuleType]
     path: Path | None
+    settings: BaseModel | None = None
 
 
-def load_plugins(root: Path, problems: list[Problem], *, installed: Iterable[EntryPoint] | None = None) -> Plugins:
+@dataclass(frozen=True)
+class _Factory:
+    priority: float
+    plugin: str
+    function: FunctionType
+    settings: BaseModel | None
+
+
+def load_plugins(
+    root: Path,
+    problems: list[Problem],
+    settings: PluginSections | None = None,
+    *,
+    installed: Iterable[EntryPoint] | None = None,
+) -> Plugins:
     """Load all plugins inside `project_imports`. What is wrong with them becomes problems; nothing raises.
 
     Args:
+        settings: What agent.yml says of them.
         installed: Entry points; those of the environment by default.
     """
     points = entry_points(group=GROUP) if installed is None else installed
     loaded = [*_of_project(root / FOLDER, problems)]
-    own = {plugin.name for plugin in loaded}
+    names = {plugin.name for plugin in loaded}
     for point in sorted(points, key=lambda point: (point.name, point.value)):
-        if point.name in own:
+        if point.name in names:
             message = f"The plugin {point.name!r} of the project is used, not the installed one of the same name."
             problems.append(Problem("plugin.hidden", message, "Rename one.", root / FOLDER, None, Severity.WARNING))
         else:
             plugin = _installed(point, problems)
             if plugin is not None:
                 loaded.append(plugin)
-                own.add(point.name)
+                names.add(point.name)
     found = Plugins()
-    factories: list[tuple[float, str, Any]] = []
+    factories: list[_Factory] = []
+    models = {plugin.name: declared_model(plugin.name, plugin.modules, problems) for plugin in loaded}
     for plugin in loaded:
         found.names.append(plugin.name)
-        _read(plugin, found, factories, problems)
+        given = read_settings(plugin.name, models[plugin.name], settings, problems)
+        own: list[_Factory] = []
+        _read(replace(plugin, settings=given), found, own, problems)
+        # One whose settings are refused would only fail for the want of them, and be reported twice.
+        factories += own if models[plugin.name] is None or given is not None else []
+    check_names({name: model is not None for name, model in models.items()}, settings, problems)
     found.hooks.sort(key=lambda hook: (-hook.priority, hook.plugin))
-    found.workflows = _workflows(sorted(factories, key=lambda one: (-one[0], one[1])), root, problems)
+    found.workflows = _workflows(sorted(factories, key=lambda one: (-one.priority, one.plugin)), root, problems)
     return found
 
 
@@ -123,7 +149,7 @@ def _installed(point: EntryPoint, problems: list[Problem]) -> _Loaded | None:
     return _Loaded(point.name, [m for m in parts if isinstance(m, ModuleType)], None)
 
 
-def _read(plugin: _Loaded, found: Plugins, factories: list[tuple[float, str, Any]], problems: list[Problem]) -> None:
+def _read(plugin: _Loaded, found: Plugins, factories: list[_Factory], problems: list[Problem]) -> None:
     names = {module.__name__ for module in plugin.modules}
     for module in plugin.modules:
         for value in vars(module).values():
@@ -133,24 +159,24 @@ def _read(plugin: _Loaded, found: Plugins, factories: list[tuple[float, str, Any
             path = Path(module.__file__) if module.__file__ else plugin.path
             try:
                 if is_tool(value):
-                    _add_tool(build_tool(value), plugin.name, path, found, problems)
+                    _add_tool(replace(build_tool(value), settings=plugin.settings), plugin.name, path, found, problems)
                 elif mark_of(value) is not None and value.__name__ == FACTORY:
-                    factories.append((mark_of(value) or 0.0, plugin.name, value))
+                    factories.append(_Factory(mark_of(value) or 0.0, plugin.name, value, plugin.settings))
                 elif mark_of(value) is not None:
-                    _add_hook(value, plugin.name, path, found, problems)
+                    _add_hook(value, plugin, path, found, problems)
                 elif (kind := hook_name(value)) is not None:
-                    found.hooks.append(replace(build_hook(kind, value), plugin=plugin.name))
+                    found.hooks.append(replace(build_hook(kind, value), plugin=plugin.name, settings=plugin.settings))
             except (ToolDefinitionError, HookDefinitionError) as fault:
                 problems.append(Problem("plugin.definition", f"{plugin.name}: {fault}", REMEDY, path, line_in(value)))
 
 
-def _add_hook(value: FunctionType, plugin: str, path: Path | None, found: Plugins, problems: list[Problem]) -> None:
-    hook = plugin_hook(value, plugin)
+def _add_hook(value: FunctionType, plugin: _Loaded, path: Path | None, found: Plugins, problems: list[Problem]) -> None:
+    hook = plugin_hook(value, plugin.name)
     if hook is not None:
-        found.hooks.append(hook)
+        found.hooks.append(replace(hook, settings=plugin.settings))
         return
     remedy = did_you_mean(value.__name__, (*POINTS, FACTORY)) or f"Points: {', '.join((*POINTS, FACTORY))}."
-    message = f"{plugin}: there is no point {value.__name__!r}; this hook is never called."
+    message = f"{plugin.name}: there is no point {value.__name__!r}; this hook is never called."
     problems.append(Problem("plugin.unknown_hook", message, remedy, path, line_in(value), Severity.WARNING))
 
 
@@ -162,15 +188,14 @@ def _add_tool(tool: Tool, plugin: str, path: Path | None, found: Plugins, proble
     found.tools[tool.name] = tool
 
 
-def _workflows(
-    factories: Sequence[tuple[float, str, Any]], root: Path, problems: list[Problem]
-) -> tuple[ConfigClass, ...]:
+def _workflows(factories: Sequence[_Factory], root: Path, problems: list[Problem]) -> tuple[ConfigClass, ...]:
     """Ask the plugins which workflows may be used. The default one always may."""
     allowed: list[Any] = list(BUILT_IN)
-    for _, plugin, factory in factories:
+    for factory in factories:
+        plugin = factory.plugin
         try:
-            arguments = [list(allowed), None][: parameters_of(factory)]
-            given = factory(*arguments)
+            arguments = [list(allowed), LoadContext(factory.settings)][: parameters_of(factory.function)]
+            given = factory.function(*arguments)
         except Exception as fault:
             log.exception("%s of plugin %s failed", FACTORY, plugin)
             message = f"{plugin}: {FACTORY} raised {type(fault).__name__}: {fault}."

@@ -1,5 +1,14 @@
 """Runs functions of plugins that are not ``async`` beside the event loop, in threads that nobody has to wait for.
 
+Threads are kept and used again. Whoever hands one a function may first stand still for a moment, as most functions
+need less time than it takes to be woken by the loop once more::
+
+    loop      ── give ┄┄┄┄┄ take ──▶                 back within `QUICK_S`: two hand-overs and nothing else
+    worker       └── function ──┘
+
+    loop      ── give ┄┄┄┄┄┄ goes on with other calls ── woken ── take ──▶
+    worker       └── function ─────────────────────────────┘
+
 A thread cannot be ended from outside: one that hangs goes on by itself, keeps its function from being started
 again, and dies with the process.
 """
@@ -10,55 +19,159 @@ import asyncio
 import contextlib
 import contextvars
 import threading
+import time
+from _thread import allocate_lock
+from collections import deque
 from collections.abc import Callable
 from typing import Any
 
 MAX_THREADS = 32
 """Functions of plugins at work at once in the process."""
-
-_free = threading.BoundedSemaphore(MAX_THREADS)
+QUICK_S = 0.0005
+"""How long the loop stands still for one function: a fortieth of an audio frame."""
 
 
 class ThreadRefused(Exception):
     """The function was not started: too many are at work."""
 
 
+class Work:
+    """One call of a function in a thread: either waited for where one stands, or through the loop."""
+
+    __slots__ = ("_call", "_ended", "_fault", "_future", "_guard", "_loop", "_value", "seconds")
+
+    def __init__(self, call: Callable[[], Any]) -> None:
+        self._call = call
+        self._guard, self._ended = allocate_lock(), allocate_lock()
+        self._ended.acquire()
+        self.seconds = 0.0
+        """How long the function took."""
+        self._value: Any = None
+        self._fault: Exception | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._future: asyncio.Future[None] | None = None
+
+    @property
+    def is_over(self) -> bool:
+        return not self._ended.locked()
+
+    def stand_by(self, limit_s: float) -> bool:
+        """Stand still, at most this long, until it is over. Returns whether it is."""
+        if not self._ended.acquire(timeout=limit_s):
+            return False
+        self._ended.release()
+        return True
+
+    def outcome(self) -> Any:
+        """Return what the function returned, once it is over.
+
+        Raises:
+            Exception: What it raised; what is no `Exception` is told as a `RuntimeError`.
+        """
+        if self._fault is not None:
+            raise self._fault
+        return self._value
+
+    async def wait(self) -> Any:
+        """Wait until it is over, however long that takes, and return or raise what `outcome` does."""
+        with self._guard:
+            if not self.is_over:
+                self._loop = asyncio.get_running_loop()
+                self._future = self._loop.create_future()
+        if self._future is not None:
+            await self._future
+        return self.outcome()
+
+    def run(self) -> None:
+        """Call the function; in the thread."""
+        began = time.perf_counter()
+        try:
+            self._value = self._call()
+        except StopIteration as stop:  # a coroutine cannot let it pass
+            self._fault = RuntimeError(f"raised {type(stop).__name__}")
+        except Exception as raised:  # noqa: BLE001
+            self._fault = raised
+        except BaseException as raised:  # noqa: BLE001 - such as `SystemExit`: it ends this call and nothing else
+            self._fault = RuntimeError(f"raised {type(raised).__name__}")
+        self.seconds = time.perf_counter() - began
+
+    def end(self) -> None:
+        """Tell whoever waits; in the thread."""
+        with self._guard:
+            self._ended.release()
+            loop, future = self._loop, self._future
+        if loop is not None and future is not None:
+            with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
+                loop.call_soon_threadsafe(_wake, future)
+
+
+def _wake(future: asyncio.Future[None]) -> None:
+    if not future.done():
+        future.set_result(None)
+
+
+class _Worker(threading.Thread):
+    """A thread that does one thing after the other, and is among the free ones in between."""
+
+    def __init__(self) -> None:
+        super().__init__(name="plugin", daemon=True)
+        self._work: Work | None = None
+        self._given = allocate_lock()
+        self._given.acquire()
+
+    def give(self, work: Work) -> None:
+        self._work = work
+        self._given.release()
+
+    def run(self) -> None:
+        while True:
+            self._given.acquire()
+            work, self._work = self._work, None
+            assert work is not None
+            work.run()
+            # Free first: who is told of the end may have the next thing to do at once.
+            _free.append(self)
+            work.end()
+            del work
+
+
+_free: deque[_Worker] = deque()
+_count = 0
+_counting = threading.Lock()
+
+
+def begin(function: Callable[..., Any], *arguments: Any) -> Work:
+    """Start ``function`` in a thread.
+
+    Raises:
+        ThreadRefused: `MAX_THREADS` are at work.
+    """
+    global _count
+    context = contextvars.copy_context()
+    work = Work(lambda: context.run(function, *arguments))
+    try:
+        worker = _free.pop()
+    except IndexError:
+        with _counting:
+            if _count >= MAX_THREADS:
+                raise ThreadRefused(f"{MAX_THREADS} functions of plugins are at work already") from None
+            _count += 1
+        worker = _Worker()
+        try:
+            worker.start()
+        except RuntimeError as fault:
+            with _counting:
+                _count -= 1
+            raise ThreadRefused(f"the system gives no more threads: {fault}") from fault
+    worker.give(work)
+    return work
+
+
 async def in_thread(function: Callable[..., Any], *arguments: Any) -> Any:
-    """Call ``function`` in a thread of its own and return what it returns.
+    """Call ``function`` in a thread and return what it returns.
 
     Raises:
         ThreadRefused: `MAX_THREADS` are at work.
         Exception: What it raised; what is no `Exception` is told as a `RuntimeError`.
     """
-    if not _free.acquire(blocking=False):
-        raise ThreadRefused(f"{MAX_THREADS} functions of plugins are at work already")
-    loop = asyncio.get_running_loop()
-    done: asyncio.Future[Any] = loop.create_future()
-    context = contextvars.copy_context()
-
-    def tell(value: Any, fault: Exception | None) -> None:
-        if done.done():
-            return
-        if fault is None:
-            done.set_result(value)
-        else:
-            done.set_exception(fault)
-
-    def work() -> None:
-        value: Any = None
-        fault: Exception | None = None
-        try:
-            value = context.run(function, *arguments)
-        except StopIteration as stop:  # a future cannot carry it
-            fault = RuntimeError(f"raised {type(stop).__name__}")
-        except Exception as raised:  # noqa: BLE001
-            fault = raised
-        except BaseException as raised:  # noqa: BLE001 - such as `SystemExit`: it ends this thread and nothing else
-            fault = RuntimeError(f"raised {type(raised).__name__}")
-        finally:
-            _free.release()
-        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
-            loop.call_soon_threadsafe(tell, value, fault)
-
-    threading.Thread(target=work, name="plugin", daemon=True).start()
-    return await done
+    return await begin(function, *arguments).wait()

@@ -9,6 +9,7 @@
         return suffix + "\\nToday the office in Basel is closed."
 """
 
+from voice_agent.dialogue.hook_context import HistoryLine, HookContext
 from voice_agent.dialogue.plugin_points import POINTS, AllowedTool, hook
 from voice_agent.dialogue.tools import ToolContext, ToolResult, tool
 from voice_agent.dialogue.workflows.protocol import AgenticWorkflowConfig, Workflow
@@ -19,6 +20,8 @@ __all__ = [
     "POINTS",
     "AgenticWorkflowConfig",
     "AllowedTool",
+    "HistoryLine",
+    "HookContext",
     "ReAct",
     "ReActAgentConfig",
     "Thinker",

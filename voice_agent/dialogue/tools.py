@@ -37,12 +37,20 @@ class ToolContext:
         conversation_id: The conversation it runs for.
         idempotency_key: The same for a repeat of the same step with the same arguments, so that
             a tool cut off after its effect can see that it has already happened.
+        settings: Those of the plugin that the tool comes from; None for any other.
     """
 
-    __slots__ = ("_token", "conversation_id", "idempotency_key", "memory")
+    __slots__ = ("_token", "conversation_id", "idempotency_key", "memory", "settings")
 
-    def __init__(self, memory: MemoryHandle, token: CancelToken, conversation_id: str, idempotency_key: str) -> None:
-        self.memory, self._token = memory, token
+    def __init__(
+        self,
+        memory: MemoryHandle,
+        token: CancelToken,
+        conversation_id: str,
+        idempotency_key: str,
+        settings: Any = None,
+    ) -> None:
+        self.memory, self._token, self.settings = memory, token, settings
         self.conversation_id, self.idempotency_key = conversation_id, idempotency_key
 
     @property
@@ -121,6 +129,7 @@ class Tool:
         path: The file it was loaded from.
         writes: Memory fields its text names when it writes, with their lines.
         timeout_s: How long it may take; None for the agent's limit.
+        settings: Those of the plugin that it comes from.
     """
 
     name: str
@@ -134,6 +143,7 @@ class Tool:
     writes: tuple[tuple[str, int], ...] = ()
     check: Callable[[Mapping[str, Any]], dict[str, Any]] | None = field(default=None, repr=False)
     timeout_s: float | None = None
+    settings: Any = field(default=None, repr=False, compare=False)
 
     def current(self) -> Tool | None:
         """Return the tool as it is now; None while it is away, which those of a project never are."""
