@@ -14,10 +14,17 @@ from tests.support.browser import chromium
 from tests.support.inspected_service import NUMBER, hold_call, inspected_service, interrupt
 from tests.support.lines import serving, until
 from voice_agent.dialogue.events import payload_of
+from voice_agent.service.service import Service
+from voice_agent.store.protocol import StoreUnavailable
 
 pytestmark = pytest.mark.timeout(120)
 PICTURES = os.environ.get("VOICE_AGENT_TEST_PICTURES")
 SETTINGS = "inspector: {personal_data: true}\n"
+DESCRIBED = (
+    "e => e.getAttribute('aria-describedby').split(' ').map(id => document.getElementById(id))"
+    ".filter(p => p && !p.hidden && p.textContent).map(p => p.textContent).join(' ')"
+)
+"""What a screen reader says of a field after its name."""
 
 
 async def picture(page: Any, name: str) -> None:
@@ -136,10 +143,87 @@ async def test_what_the_page_shows_is_what_the_store_holds(tmp_path: Path) -> No
         assert hosts == {address}
 
 
-async def test_a_service_with_a_key_is_opened_with_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def settings_are_changed(page: Any, service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    """From the list to saved settings and back, by keyboard where it matters."""
+    settings = service.settings
+    await page.get_by_role("link", name="Settings").press("Enter")
+    react = page.get_by_role("form", name="ReActAgentConfig")
+    await react.get_by_text("not in use").wait_for()
+    assert await react.get_by_label("Max iterations").input_value() == "5"
+    told = "Model calls within one turn. A whole number, from 1 to 100. Default: 5"
+    assert await react.get_by_label("Max iterations").evaluate(DESCRIBED) == told
+    assert await react.get_by_label("At limit").locator("option").all_inner_texts() == [
+        "default", "finalize", "last_text", "fixed_message",
+    ]  # fmt: skip
+    assert await page.locator("#unsaved").is_hidden()
+
+    # What does not fit stands at its field, and what was written stays.
+    await react.get_by_label("Max iterations").fill("0")
+    await react.get_by_label("At limit").select_option("last_text")
+    assert await react.locator("[data-field='max_iterations'] .chip", has_text="unsaved").is_visible()
+    assert await page.locator("#unsaved").is_visible()
+    await react.get_by_role("button", name="Save and use").press("Enter")
+    await react.get_by_text("Look at: Max iterations.").wait_for()
+    field = react.get_by_label("Max iterations")
+    assert await field.evaluate("e => [e === document.activeElement, e.getAttribute('aria-invalid')]") == [True, "true"]
+    assert "greater than or equal to 1" in await field.evaluate(DESCRIBED)
+    await picture(page, "settings-desktop-light")
+    assert settings.all()["selected_configuration"] == "CoreAgenticWorkflowConfig"
+
+    # Neither a store that cannot be written nor a key that is no longer accepted loses it.
+    await field.fill("4")
+
+    async def away(*_: Any, **__: Any) -> None:
+        raise StoreUnavailable("the disk is full")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(service.store, "write_setting", away)
+        await field.press("Enter")
+        await react.get_by_text("Nothing has changed: the disk is full").wait_for()
+    key = await page.evaluate("sessionStorage.getItem('voice-agent-key')")
+    await page.evaluate("sessionStorage.setItem('voice-agent-key', 'an older key that is gone')")
+    await field.press("Enter")
+    await page.get_by_label("Key", exact=True).fill(key)
+    await page.get_by_label("Key", exact=True).press("Enter")
+    await page.locator("#key-dialog").wait_for(state="hidden")
+    assert await field.input_value() == "4"
+    await field.press("Enter")
+    await react.get_by_text("Saved. The next turns use it.").wait_for()
+    assert settings.all()["selected_configuration"] == "ReActAgentConfig"
+    value = settings.one("ReActAgentConfig")["value"]
+    assert (value["max_iterations"], value["at_limit"], value["max_procedures_calls"]) == (4, "last_text", 10)
+    assert await page.locator("#unsaved").is_hidden()
+
+    # Again, to see what it was; a change that is not saved is still there after a look at the list.
+    await field.fill("7")
+    await react.get_by_role("button", name="Save", exact=True).press("Enter")
+    await page.locator(".changes > li").nth(1).wait_for()
+    newest = await page.locator(".changes > li").first.text_content()
+    assert "ReActAgentConfig.max_iterations: from 4 → to 7" in newest
+    assert "key:" in newest
+    await react.get_by_label("System prompt").fill("You look twice.")
+    await page.go_back()
+    await page.get_by_role("link", name="Settings (unsaved)").press("Enter")
+    assert await react.get_by_label("System prompt").input_value() == "You look twice."
+    axe = (await asyncio.to_thread(axe_script)).read_text()
+    for scheme, width, height in (("light", 1360, 900), ("dark", 390, 844)):
+        await page.emulate_media(color_scheme=scheme)
+        await page.set_viewport_size({"width": width, "height": height})
+        assert await faults_of(page, axe) == []
+        assert await page.evaluate("document.documentElement.scrollWidth") <= width
+        await picture(page, f"settings-{width}-{scheme}")
+    await react.get_by_role("button", name="Discard changes").press("Enter")
+    await react.get_by_text("The changes were discarded.").wait_for()
+    assert await page.locator("#unsaved").is_hidden()
+
+
+async def test_a_service_with_a_key_is_opened_with_it_and_its_settings_are_changed_by_forms(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     key = "a-key-of-more-than-16-characters"
     monkeypatch.setenv("VOICE_AGENT_API_KEY", key)
-    async with serving(inspected_service(tmp_path)) as address, chromium() as started:
+    service = inspected_service(tmp_path)
+    async with serving(service) as address, chromium() as started:
         page = await started.new_page()
         await page.goto(f"http://{address}/inspect")
         field = page.get_by_label("Key", exact=True)
@@ -150,4 +234,5 @@ async def test_a_service_with_a_key_is_opened_with_it(tmp_path: Path, monkeypatc
         await field.press("Enter")
         await page.locator("#link", has_text="live").wait_for()
         await page.get_by_text("No conversation fits.").wait_for()
+        await settings_are_changed(page, service, monkeypatch)
         assert key not in page.url

@@ -202,3 +202,45 @@ async def test_a_new_version_of_the_project_keeps_the_settings(tmp_path: Path) -
         bench.versions.replace(Agent.load(load_config(tmp_path, {}), bench.model, store=bench.store))
         await bench.says("hello")
         assert bench.is_react == [True]
+
+
+# --- what changed ------------------------------------------------------------------------------
+
+CHANGES = "/agentic_workflow/setting_changes"
+
+
+async def test_what_changed_last_is_told_field_by_field(tmp_path: Path) -> None:
+    async with opened(tmp_path, SqliteStore(tmp_path / "kept.sqlite3")) as bench:
+        assert (await bench.http.get(CHANGES)).json() == {"kept": True, "changes": []}
+        await bench.put(REACT, {"max_iterations": 4})
+        await bench.put(REACT, {"max_iterations": 7})
+        await bench.put(CORE, {})
+        told = (await bench.http.get(CHANGES)).json()["changes"]
+        assert [(one["selected"], one["fields"], one["who"]) for one in told[:2]] == [
+            ({"from": REACT, "to": CORE}, [], "key:abc"),
+            (None, [{"name": REACT, "field": "max_iterations", "from": 4, "to": 7}], "key:abc"),
+        ]
+        first = told[2]
+        assert first["selected"] == {"from": None, "to": REACT}
+        assert {"name": REACT, "field": "max_iterations", "from": None, "to": 4} in first["fields"]
+        assert first["at"] < told[0]["at"]
+
+
+async def test_a_record_of_changes_that_cannot_be_read_is_said_to_be_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with opened(tmp_path, SqliteStore(tmp_path / "kept.sqlite3")) as bench:
+
+        async def away(*_: Any, **__: Any) -> None:
+            raise StoreUnavailable("the disk is gone")
+
+        monkeypatch.setattr(bench.store, "setting_changes", away)
+        answer = await bench.http.get(CHANGES)
+        assert (answer.status_code, answer.json()["code"]) == (503, "not_read")
+
+
+async def test_each_field_is_described_for_whoever_sets_it(tmp_path: Path) -> None:
+    async with opened(tmp_path) as bench:
+        scheme = (await bench.http.get(f"{PATH}/{REACT}")).json()["scheme"]
+        assert scheme["properties"]["max_iterations"]["description"] == "Model calls within one turn."
+        assert all("description" in one for one in scheme["properties"].values())

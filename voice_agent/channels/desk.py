@@ -198,6 +198,10 @@ class SettingNotKept(Exception):
     """A value fits but could not be kept; nothing has changed."""
 
 
+class SettingsUnread(Exception):
+    """The record of changes cannot be read now."""
+
+
 class SettingsDesk(Protocol):
     """The settings of workflows, as an operator sees them."""
 
@@ -211,4 +215,11 @@ class SettingsDesk(Protocol):
 
     async def put(self, name: str, value: Mapping[str, Any], *, who: str) -> dict[str, Any]:
         """Check, keep and select. Raises `UnknownSetting`, `SettingRefused`, `SettingNotKept`."""
+        ...
+
+    async def changes(self, limit: int) -> dict[str, Any]:
+        """Return ``{"kept", "changes": [{"at", "who", "selected", "fields"}]}``, newest first. Raises `SettingsUnread`.
+
+        ``kept`` is false where nothing is recorded.
+        """
         ...

@@ -1,4 +1,4 @@
-"""Settings of workflows by HTTP: ``GET`` and ``PUT /agentic_workflow/settings[/NAME]``."""
+"""Settings of workflows by HTTP: ``GET`` and ``PUT /agentic_workflow/settings[/NAME]``, and what changed last."""
 
 from __future__ import annotations
 
@@ -9,10 +9,13 @@ from typing import Any
 from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse, Response
 
-from voice_agent.channels.desk import SettingNotKept, SettingRefused, SettingsDesk, UnknownSetting
+from voice_agent.channels.desk import SettingNotKept, SettingRefused, SettingsDesk, SettingsUnread, UnknownSetting
 from voice_agent.channels.rest import BadRequest, error, read_body
 
 PATH = "/agentic_workflow/settings"
+CHANGES = "/agentic_workflow/setting_changes"
+MAX_CHANGES = 20
+"""Changes that are told, the newest."""
 MAX_BODY_BYTES = 64 * 1024
 
 
@@ -49,6 +52,13 @@ def router(desk: SettingsDesk, who: Callable[[], str]) -> APIRouter:
             return JSONResponse({"code": "bad_setting", "message": str(fault), "faults": faults}, 422)
         except SettingNotKept as fault:
             return error(503, "not_kept", str(fault))
+
+    @routes.get(CHANGES, response_model=None)
+    async def changes() -> Response:
+        try:
+            return JSONResponse(await desk.changes(MAX_CHANGES))
+        except SettingsUnread as fault:
+            return error(503, "not_read", str(fault))
 
     return routes
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import ConfigDict, Field
 
 from voice_agent.config.options import Options, Seconds
 
@@ -68,6 +68,9 @@ class PromptOptions(Options):
 
 class ReactOptions(Options):
     """The ``react:`` section of ``agent.yml``, for turns led by the workflow ``react``."""
+
+    # The settings page shows them.
+    model_config = ConfigDict(use_attribute_docstrings=True)
 
     system_prompt: str = "You are a careful agent: you look things up before you state them, and answer briefly."
     """What the model is told about its task, beside persona and rules."""

@@ -9,8 +9,9 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from voice_agent.channels.desk import SettingNotKept, SettingRefused, UnknownSetting
+from voice_agent.channels.desk import SettingNotKept, SettingRefused, SettingsUnread, UnknownSetting
 from voice_agent.dialogue.workflows.catalogue import Stored, WorkflowCatalogue
+from voice_agent.service.setting_changes import told
 from voice_agent.service.versions import AgentVersions
 from voice_agent.store.protocol import ConversationStore, StoreUnavailable
 from voice_agent.store.settings import KeepsSettings
@@ -68,6 +69,20 @@ class WorkflowSettings:
         except ValidationError:
             value = {}
         return {"name": name, "value": value, "scheme": known.model_json_schema()}
+
+    async def changes(self, limit: int) -> dict[str, Any]:
+        """Return the newest changes, the newest first; see the Protocol.
+
+        Raises:
+            SettingsUnread: They cannot be read now.
+        """
+        if self._store is None:
+            return {"kept": False, "changes": []}
+        try:
+            found = await self._store.setting_changes(KEY, limit=limit)
+        except StoreUnavailable as fault:
+            raise SettingsUnread(f"The record of changes cannot be read: {fault}") from fault
+        return {"kept": True, "changes": [told(change) for change in found]}
 
     async def put(self, name: str, value: Mapping[str, Any], *, who: str) -> dict[str, Any]:
         """Check ``value``, keep it, and select the configuration.

@@ -54,7 +54,8 @@ class AgenticWorkflowConfig(BaseModel):
     The class's own name is its name in the settings.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    # What stands under a field describes it, here and in a plugin, for whoever sets it.
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     workflow: ClassVar[str] = ""
     """What ``workflow:`` in agent.yml or a skill calls it; the class's name if empty."""

@@ -2,12 +2,14 @@
 
 const KEY = "voice-agent-key";
 const ROOT = "/v1/inspect";
+const SETTINGS = "/agentic_workflow";
 
 export class Refused extends Error {
-  constructor(status, code, message) {
+  constructor(status, code, message, faults) {
     super(message);
     this.status = status;
     this.code = code;
+    this.faults = faults;
   }
 }
 
@@ -19,15 +21,19 @@ function headers() {
   return key === null ? {} : { authorization: `Bearer ${key}` };
 }
 
-export async function request(path, options = {}) {
-  const response = await fetch(ROOT + path, { ...options, headers: { ...headers(), ...options.headers }, cache: "no-store" });
+export async function request(path, options = {}, root = ROOT) {
+  const response = await fetch(root + path, { ...options, headers: { ...headers(), ...options.headers }, cache: "no-store" });
   if (!response.ok) {
     const told = await response.json().catch(() => ({}));
-    throw new Refused(response.status, told.code ?? "", told.message ?? `The service answered ${response.status}.`);
+    throw new Refused(response.status, told.code ?? "", told.message ?? `The service answered ${response.status}.`, told.faults);
   }
   return response;
 }
 
+export const settings = (path, options) =>
+  request(path, options, SETTINGS).catch((fault) => {
+    throw fault instanceof Refused ? fault : new Refused(0, "", "The service cannot be reached.");
+  });
 export const json = async (path) => (await request(path)).json();
 export const bytes = async (path) => new Uint8Array(await (await request(path)).arrayBuffer());
 

@@ -3,8 +3,9 @@
 import * as api from "./api.js";
 import { ConversationView } from "./conversation.js";
 import { byId, clock, debounce, h, moment } from "./dom.js";
+import { SettingsView } from "./settings.js";
 
-const state = { view: null, calls: [], cursor: null, rows: [] };
+const state = { view: null, settings: null, calls: [], cursor: null, rows: [] };
 const personal = () => byId("personal").querySelector("input").checked;
 const chosen = () => (location.hash.startsWith("#/c/") ? decodeURIComponent(location.hash.slice(4)) : null);
 const STATES = { listening: "listening", thinking: "thinking", speaking: "speaking", held: "deciding", paused: "paused", yielding: "yielding", leaving: "saying goodbye", closed: "ending" };
@@ -93,8 +94,11 @@ async function search(cursor = null) {
 }
 
 async function open() {
-  const id = chosen();
-  document.body.classList.toggle("reading", id !== null);
+  const id = chosen(), isSettings = location.hash === "#/settings";
+  document.body.classList.toggle("reading", id !== null || isSettings);
+  byId("settings").hidden = !isSettings;
+  if (isSettings) byId("to-settings").setAttribute("aria-current", "page");
+  else byId("to-settings").removeAttribute("aria-current");
   for (const link of document.querySelectorAll(".rows a")) {
     if (id !== null && link.getAttribute("href") === `#/c/${encodeURIComponent(id)}`) link.setAttribute("aria-current", "page");
     else link.removeAttribute("aria-current");
@@ -102,7 +106,9 @@ async function open() {
   state.view?.close();
   state.view = null;
   byId("conversation").hidden = id === null;
-  byId("welcome").hidden = id !== null;
+  byId("welcome").hidden = id !== null || isSettings;
+  document.title = `${id ?? (isSettings ? "Settings" : "Inspector")} · ${id === null && !isSettings ? "Voice agent" : "Inspector"}`;
+  if (isSettings) return openSettings();
   if (id === null) return;
   const view = (state.view = new ConversationView(id, personal, () => {
     location.hash = "#/";
@@ -110,9 +116,20 @@ async function open() {
   }));
   try {
     await view.load();
-    document.title = `${id} · Inspector`;
   } catch (fault) {
     byId("conversation").hidden = true;
+    byId("welcome").hidden = false;
+    byId("welcome").textContent = fault.message;
+  }
+}
+
+async function openSettings() {
+  state.settings ??= new SettingsView(() => askForKey(""));
+  try {
+    await state.settings.load();
+  } catch (fault) {
+    if (fault.status === 401) askForKey("");
+    byId("settings").hidden = true;
     byId("welcome").hidden = false;
     byId("welcome").textContent = fault.message;
   }
