@@ -19,9 +19,9 @@ from collections.abc import Mapping, MutableMapping
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
+from voice_agent.channels.doorkeeper import Denial
 from voice_agent.channels.pbx import sockets
 from voice_agent.channels.tokens import PREFIX, CallTokens, TokenRefused, hold_grant
-from voice_agent.channels.websocket import Denial
 from voice_agent.config import ServerOptions
 from voice_agent.diagnostics import RemediableError
 

@@ -4,22 +4,26 @@
         @pytest.fixture
         async def dial(self) -> AsyncIterator[Dial]: ...
 
-``dial`` returns an async callable that places a call through the channel and gives both ends of it.
+``dial`` returns an async callable that places a call through the channel and gives both ends of it (`dialling`).
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 import pytest
 
-from tests.support.lines import Line, until
+from tests.support.dtmf import keys_in
+from tests.support.lines import Line, RecordingDesk, until
+from voice_agent.audio.dtmf import tones
 from voice_agent.audio.frames import FRAME_BYTES
-from voice_agent.call.wire import MarkMessage, TranscriptMessage
+from voice_agent.call.wire import MarkMessage, PressingWire, TranscriptMessage
+from voice_agent.digits import NO_DIGITS, DigitsReason
 
 
 class FarEnd(Protocol):
@@ -56,6 +60,10 @@ class FarEnd(Protocol):
         """Drop the connection without a goodbye."""
         ...
 
+    async def close(self) -> None:
+        """Let go of everything, whatever has become of the call."""
+        ...
+
 
 class Refused(Exception):
     """The channel did not let the caller in."""
@@ -69,6 +77,32 @@ class Connection:
 
 Dial = Callable[..., Awaitable[Connection]]
 """``await dial(authenticated=True)``; raises `Refused`."""
+
+
+@asynccontextmanager
+async def dialling(
+    desk: RecordingDesk, place: Callable[[bool], Awaitable[FarEnd]], *refusals: type[Exception]
+) -> AsyncIterator[Dial]:
+    """Give a `Dial` for calls that come to ``desk``; at the end their far ends are closed.
+
+    Args:
+        place: Places a call, with the key or without.
+        refusals: What it raises for who is not let in.
+    """
+    placed: list[FarEnd] = []
+
+    async def dial(authenticated: bool = True) -> Connection:
+        try:
+            far = await place(authenticated)
+        except (Refused, *refusals):
+            assert desk.lines == []
+            raise Refused from None
+        placed.append(far)
+        return Connection(await desk.next_line(), far)
+
+    yield dial
+    for far in placed:
+        await far.close()
 
 
 def tone(seconds: float) -> bytes:
@@ -89,6 +123,11 @@ def sounding(pcm: bytes) -> bytes:
 def speak(near: Line, pcm: bytes) -> None:
     for at in range(0, len(pcm), FRAME_BYTES):
         near.wire.send_audio(pcm[at : at + FRAME_BYTES].ljust(FRAME_BYTES, b"\0"))
+
+
+def pressed_to(far: FarEnd) -> str:
+    """Return the keys that a far end was told by other signs than tones."""
+    return str(getattr(far, "pressed", ""))
 
 
 async def ended(near: Line) -> str:
@@ -186,6 +225,24 @@ class ChannelContract:
             await call.far.press(digit)
         await until(lambda: len(call.near.inputs.keys) == 4)
         assert call.near.inputs.keys == list("5*0#")
+
+    async def test_keys_that_the_agent_presses_arrive_in_order(self, dial: Dial) -> None:
+        call = await dial()
+        if not call.near.wire.traits.can_send_digits:
+            return
+        result = NO_DIGITS
+        if isinstance(call.near.wire, PressingWire):
+            result = await call.near.wire.send_digits("5*0#")
+        if result.reason is DigitsReason.SENT:
+            await until(lambda: pressed_to(call.far) == "5*0#")
+            return
+        # Where there is no other sign for a key, its tones are audio like any other.
+        assert result.reason is DigitsReason.NOT_SUPPORTED
+        for key in "5*0#":
+            for frame in tones(key):
+                call.near.wire.send_audio(frame)
+            await call.near.wire.drain(2)
+        await until(lambda: keys_in(call.far.audio) == "5*0#")
 
     async def test_the_agents_hang_up_closes_the_wire_after_what_was_said(self, dial: Dial) -> None:
         call = await dial()

@@ -76,6 +76,13 @@ class Speaker:
         self.log.append(("transfer", f"{name} {result.reason.value}"))
         return result.completed
 
+    async def press(self, digits: str) -> bool:
+        """Press keys; return whether they were pressed."""
+        assert isinstance(self.sink, EndingSink)
+        result = await self.sink.send_digits(digits)
+        self.log.append(("press", f"{digits} {result.reason.value}"))
+        return result.sent
+
 
 Script = Callable[[Speaker], Awaitable[None]]
 

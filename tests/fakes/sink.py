@@ -8,6 +8,7 @@ from typing import Any
 
 from voice_agent.dialogue.cancellation import CancelToken, race
 from voice_agent.dialogue.reply import HangUp, HeardReply, ReplyItem, Say
+from voice_agent.digits import DigitsReason, DigitsResult
 from voice_agent.transfers import TransferReason, TransferResult, TransferTarget
 
 
@@ -50,11 +51,21 @@ class CollectingSink:
 
 
 class CallSink(CollectingSink):
-    """An `EndingSink` whose transfers come to ``reason`` after ``seconds``. ``ends``: the callback of each `HangUp`."""
+    """An `EndingSink` whose transfers come to ``reason`` after ``seconds``, and keys to ``digits`` as fast.
 
-    def __init__(self, reason: TransferReason = TransferReason.BUSY, seconds: float = 0.0) -> None:
+    ``ends``: the callback of each `HangUp`.
+    """
+
+    def __init__(
+        self,
+        reason: TransferReason = TransferReason.BUSY,
+        seconds: float = 0.0,
+        *,
+        digits: DigitsReason | None = DigitsReason.SENT,
+    ) -> None:
         super().__init__()
-        self.reason, self.seconds = reason, seconds
+        self.reason, self.seconds, self.digits = reason, seconds, digits
+        self.pressed: list[str] = []
         self.cancel = CancelToken()
         self.targets: list[TransferTarget] = []
         self.ends: list[Any] = []
@@ -67,6 +78,16 @@ class CallSink(CollectingSink):
         self.targets.append(target)
         await race(asyncio.sleep(self.seconds), self.cancel, name="ring")
         return TransferResult(self.reason)
+
+    @property
+    def can_send_digits(self) -> bool:
+        return self.digits is not None
+
+    async def send_digits(self, digits: str) -> DigitsResult:
+        assert self.digits is not None
+        self.pressed.append(digits)
+        await race(asyncio.sleep(self.seconds), self.cancel, name="digits")
+        return DigitsResult(self.digits)
 
     def emit(self, item: Any) -> None:
         super().emit(item)

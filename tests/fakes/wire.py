@@ -70,6 +70,7 @@ class FakeWire:
         stuck: `drain`, `hang_up` and cancellation of `run` take for ever (bounded by who waits).
         media_until: No frames at all are sent after this.
         follows_state: The client asked to be told whose moment it is.
+        telephone: There is a telephone line behind it, on which keys are tones.
         transfers: What becomes of each transfer: (seconds it rings, reason); the last one repeats. None: the wire
             cannot transfer.
 
@@ -93,9 +94,12 @@ class FakeWire:
         stuck: bool = False,
         media_until: float = float("inf"),
         follows_state: bool = False,
+        telephone: bool = False,
         transfers: Sequence[tuple[float, TransferReason]] | None = None,
     ) -> None:
-        self.traits = WireTraits("fake", reports_position, follows_state, can_transfer=transfers is not None)
+        self.traits = WireTraits(
+            "fake", reports_position, follows_state, can_transfer=transfers is not None, can_send_digits=telephone
+        )
         self._transfers = list(transfers or ())
         self.transferred: list[tuple[float, TransferTarget]] = []
         self._seconds, self._leave, self._sends_silence = seconds, leave, sends_silence

@@ -26,7 +26,9 @@ class DiceAgent(ScriptAgent):
         self.speculating = 0
         self.wrong: list[str] = []
 
-    async def speculate(self, user: UserInput, *, can_transfer: bool, cancel: CancelToken) -> None:
+    async def speculate(
+        self, user: UserInput, *, can_transfer: bool, can_send_digits: bool = False, cancel: CancelToken
+    ) -> None:
         if self.speculating or self._running:
             self.wrong.append(f"speculated on {user.text!r} while something else was at work")
         self.speculating += 1

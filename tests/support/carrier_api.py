@@ -30,6 +30,14 @@ class CarrierApi:
     """Answers wait for it."""
     call: str = ""
     """What the next call is named."""
+    named: list[str] = field(default_factory=list)
+    """What calls have been named."""
+
+    def forget(self) -> None:
+        """Begin anew, for another test on the same server."""
+        for kept in (self.requests, self.authorizations, self.statuses, self.named):
+            kept.clear()
+        self.on_request, self.hold, self.call = lambda method, path, body: None, None, ""
 
     def last(self, path: str) -> dict[str, Any]:
         """The body of the last request to ``path``."""
@@ -53,6 +61,7 @@ class CarrierApi:
                 return web.json_response({"code": 20404, "message": "no"}, status=status)
         self.on_request(request.method, path, body)
         call = self.call or str(uuid.uuid4())
+        self.named.append(call)
         return web.json_response({"sid": call, "request_uuid": call, "uuid": call, "data": {"call_control_id": call}})
 
 

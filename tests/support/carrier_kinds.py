@@ -34,5 +34,5 @@ def all_carriers(api_url: str, *, detect_machines: bool = False) -> Channels:
         telnyx=TelnyxOptions.model_validate({**own, "connection_id": "1494404757140276705"}),
         plivo=PlivoOptions.model_validate(own),
         vonage=VonageOptions.model_validate(own),
-        outbound=OutboundOptions(allowed_prefixes=("+1555",)),
+        outbound=OutboundOptions(allowed_prefixes=("+1555",), per_minute=6000),
     )

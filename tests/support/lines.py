@@ -97,6 +97,13 @@ class RecordingDesk:
         self._new.put_nowait(line)
         line.ended.set_result(await wire.run(line.inputs))
 
+    def forget(self) -> None:
+        """Begin anew, for another test on the same server."""
+        self.refuse = None
+        self.lines.clear()
+        while not self._new.empty():
+            self._new.get_nowait()
+
     async def next_line(self) -> Line:
         async with asyncio.timeout(5):
             return await self._new.get()

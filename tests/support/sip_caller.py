@@ -192,7 +192,21 @@ class SipCaller:
         """What was heard, without silence around it."""
         from tests.channels.contract import sounding
 
-        return sounding(resample(ulaw_decode(b"".join(p[12:] for _, p in self.packets)), 8000, 16000))
+        return sounding(
+            resample(ulaw_decode(b"".join(p[12:] for _, p in self.packets if p[1] & 0x7F == 0)), 8000, 16000)
+        )
+
+    @property
+    def pressed(self) -> str:
+        """The keys that came as events, each with its end told."""
+        keys, last = "", None
+        for _, packet in self.packets:
+            if packet[1] & 0x7F != 101:
+                continue
+            (at,), (number, flags) = struct.unpack_from("!I", packet, 4), struct.unpack_from("!BB", packet, 12)
+            if flags & 0x80 and at != last:
+                keys, last = keys + EVENTS[number], at
+        return keys
 
     def send_rtp(
         self, payload: bytes, payload_type: int = 0, *, timestamp: int | None = None, marker: bool = False

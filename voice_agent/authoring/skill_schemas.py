@@ -184,7 +184,7 @@ def block_schema() -> Schema:
         ),
         _step(
             "execute_tool",
-            _about("A tool of the skill, listen, hangup, or transfer.", _TEXT),
+            _about("A tool of the skill, listen, hangup, transfer or send_digits.", _TEXT),
             {"args": arguments, "arguments": arguments},
         ),
         _step("noop", {"enum": [True]}),

@@ -103,7 +103,7 @@ class Call:
             Floor(strict=strict), self._runner, conversation, options, self._times, self._status, vocabulary
         )
         self._intake = Intake(self._floor, self._runner, wire, options, self._times)
-        self._speculator = Speculator(conversation, self._runner, can_transfer=self._runner.can_transfer)
+        self._speculator = Speculator(conversation, self._runner)
         arbiter = Arbiter(
             self._floor, self._intake, self._runner, wire, options, self._times, self._speculator, own_voice, vocabulary
         )

@@ -35,7 +35,7 @@ class State(Enum):
     LEAVING = "leaving"
     """The goodbye is being played out; when it is, the agent hangs up."""
     GONE = "gone"
-    """The caller is being put through: past the point of no return, nothing they say rolls it back."""
+    """The caller is being put through, or keys are pressed: past the point of no return, no words roll it back."""
     CLOSED = "closed"
     """The call is over. Whatever comes late changes nothing."""
 
@@ -54,9 +54,9 @@ class Event(Enum):
     GOODBYE = "goodbye"
     """Everything before a hang-up was played here; the far end still plays."""
     DEPARTED = "departed"
-    """The point of no return of a transfer was passed."""
+    """The point of no return of a transfer, or of keys that are pressed, was passed."""
     STAYED = "stayed"
-    """The transfer failed: the agent goes on."""
+    """The transfer failed, or the keys were pressed: the agent goes on."""
     TURN_ENDED = "turn_ended"
     ENDED = "ended"
 

@@ -8,8 +8,8 @@
 
 from __future__ import annotations
 
-KEYS = "0123456789*#ABCD"
-"""The sixteen keys of DTMF (ITU-T Q.23)."""
+from voice_agent.digits import KEYS
+
 INTERDIGIT_TIMEOUT_S = 3.0
 MAX_DIGITS = 32
 

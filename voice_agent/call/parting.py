@@ -17,7 +17,7 @@ from voice_agent.call.inbox import Inbox
 from voice_agent.call.turn import Turn
 from voice_agent.call.wire import Wire
 from voice_agent.config import TurnTaking
-from voice_agent.dialogue.cancellation import TurnCancelled, race
+from voice_agent.dialogue.cancellation import CancelReason, TurnCancelled, race
 
 log = logging.getLogger(__name__)
 
@@ -78,6 +78,19 @@ class Parting:
             if self._floor.state is State.CLOSED:
                 return False
             await self._floor.settled()
+
+    async def depart(self, turn: Turn) -> None:
+        """Wait as `passed` does, and take no objection from then on: until `Event.STAYED` the floor is nobody's.
+
+        Raises:
+            TurnCancelled: The caller objected in time, or has gone.
+        """
+        if not await self.passed(turn):
+            if not turn.token.is_cancelled:
+                self._floor.take()
+            turn.token.cancel(CancelReason.BARGE_IN)
+            turn.token.check()
+        self._floor.on(Event.DEPARTED)
 
     async def _drain(self, turn: Turn) -> bool:
         """Wait, not for ever, until the far end has played everything; False if the turn was cancelled meanwhile."""

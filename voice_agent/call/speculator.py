@@ -16,9 +16,9 @@ log = logging.getLogger(__name__)
 class Speculator:
     """At most one speculation at a time. Only `run` awaits the dialogue, so that it closes what it opened."""
 
-    def __init__(self, conversation: Conversation, runner: TurnRunner, *, can_transfer: bool) -> None:
+    def __init__(self, conversation: Conversation, runner: TurnRunner) -> None:
         self._conversation = conversation if isinstance(conversation, Speculating) else None
-        self._runner, self._can_transfer = runner, can_transfer
+        self._runner = runner
         self._utterance: Utterance | None = None
         self._made = 0
         self._wanted = ""
@@ -62,6 +62,11 @@ class Speculator:
                 continue
             try:
                 user = UserInput(words, InputKind.SPEECH)
-                await self._conversation.speculate(user, can_transfer=self._can_transfer, cancel=token)
+                await self._conversation.speculate(
+                    user,
+                    can_transfer=self._runner.can_transfer,
+                    can_send_digits=self._runner.can_send_digits,
+                    cancel=token,
+                )
             except Exception:
                 log.exception("a speculation failed")

@@ -71,13 +71,7 @@ class Transfers:
         sound = await self._sound(target)
         turn.token.check()
         self._mouth.finish(turn)
-        if not await self._parting.passed(turn):
-            if not turn.token.is_cancelled:
-                self._floor.take()
-            turn.token.cancel(CancelReason.BARGE_IN)
-            turn.token.check()
-        # The point of no return: from here the floor takes no objection.
-        self._floor.on(Event.DEPARTED)
+        await self._parting.depart(turn)
         self._mouth.ring(endless(sound))
         try:
             result = await self._ask(wire, turn, target)

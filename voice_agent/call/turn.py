@@ -10,6 +10,7 @@ from voice_agent.call.ledger import PlayoutLedger
 from voice_agent.call.timeline import Timeline
 from voice_agent.dialogue.cancellation import CancelToken
 from voice_agent.dialogue.reply import SILENCE, HangUp, InputKind, ReplyItem, TurnStatus, UserInput
+from voice_agent.digits import NO_DIGITS, DigitsResult
 from voice_agent.transfers import NOT_SUPPORTED, TransferResult, TransferTarget
 
 
@@ -68,6 +69,7 @@ class Entry:
 
 
 PutThrough = Callable[["Turn", TransferTarget], Awaitable[TransferResult]]
+Press = Callable[["Turn", str], Awaitable[DigitsResult]]
 
 
 @dataclass(eq=False)
@@ -81,6 +83,7 @@ class Turn:
         hang_up: The dialogue wants the call to end after this reply; holds the reason.
         ended: Records that it has ended, once nothing can keep it any more.
         put_through: Transfers the caller; None where the wire cannot.
+        press: Presses keys; None where there is no telephone line.
         transferred: The destination that has taken the call over.
         status: How the dialogue's part ended; None while it runs.
         closed: Nothing of this turn may reach the caller any more.
@@ -99,6 +102,7 @@ class Turn:
     hang_up: str | None = None
     ended: Callable[[], None] | None = None
     put_through: PutThrough | None = None
+    press: Press | None = None
     transferred: str | None = None
     closed: bool = False
     begun: bool = False
@@ -135,3 +139,16 @@ class Turn:
             TurnCancelled: The caller objected in time, or has gone.
         """
         return NOT_SUPPORTED if self.put_through is None else await self.put_through(self, target)
+
+    @property
+    def can_send_digits(self) -> bool:
+        """Whether there is a telephone line to press keys on."""
+        return self.press is not None
+
+    async def send_digits(self, digits: str) -> DigitsResult:
+        """Press keys once what was said has been heard.
+
+        Raises:
+            TurnCancelled: The other side spoke before that, or has gone.
+        """
+        return NO_DIGITS if self.press is None else await self.press(self, digits)

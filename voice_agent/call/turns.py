@@ -19,6 +19,7 @@ from voice_agent.call.backstop import Backstop
 from voice_agent.call.filler import FILLER, Filler
 from voice_agent.call.floor import Event, State
 from voice_agent.call.inbox import Inbox
+from voice_agent.call.keypad import Keypad
 from voice_agent.call.ledger import PlayoutLedger
 from voice_agent.call.mouth import Mouth
 from voice_agent.call.parting import FloorHolder, Parting
@@ -71,6 +72,7 @@ class TurnRunner:
         self.inbox = Inbox()
         self._parting = Parting(wire, options, self.inbox)
         self._transfers = Transfers(wire, self._parting, hold_audio, options.grace_ms / 1000)
+        self._keypad = Keypad(wire, self._parting, options.grace_ms / 1000)
         self.current: Turn | None = None
         self.ended = 0
         self._started = 0
@@ -81,11 +83,17 @@ class TurnRunner:
         self._mouth, self._floor = mouth, floor
         self._parting.attach(floor)
         self._transfers.attach(mouth, floor)
+        self._keypad.attach(mouth, floor)
 
     @property
     def can_transfer(self) -> bool:
         """Whether the wire can put the caller through to somebody else."""
         return self._transfers.possible
+
+    @property
+    def can_send_digits(self) -> bool:
+        """Whether there is a telephone line to press keys on."""
+        return self._keypad.possible
 
     async def run(self) -> None:
         """Take entries and run their turns until cancelled."""
@@ -128,6 +136,7 @@ class TurnRunner:
         )
         turn.hang_up = entry.hang_up
         turn.put_through = self._transfers.run if self._transfers.possible else None
+        turn.press = self._keypad.run if self._keypad.possible else None
         self.current = turn
         self._idle.clear()
         with bind(turn=turn.id):
@@ -255,7 +264,7 @@ class TurnRunner:
         self._has_spoken = self._has_spoken or timeline.first_audio is not None
         timeline.teardown = self._times.since()
         # Whoever still holds the sink (abandoned work) must not hold the call.
-        turn.take, turn.put_through, turn.ended = _drop, None, None
+        turn.take, turn.put_through, turn.press, turn.ended = _drop, None, None, None
         self.current = None
         self.ended += 1
         self._idle.set()

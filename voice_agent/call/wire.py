@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, runtime_checkable
 
+from voice_agent.digits import DigitsResult
 from voice_agent.transfers import TransferResult, TransferTarget
 
 
@@ -24,6 +25,8 @@ class WireTraits:
         follows_state: The client asked to be told whose moment it is (`StateMessage`, `HeardMessage`).
         echoes_marks: It does so by telling which `MarkMessage` it has come to (`CallInputs.mark_reached`).
         can_transfer: The wire is a `TransferringWire` and can put this caller through to somebody else.
+        can_send_digits: Behind this wire is a telephone line, on which the agent may press keys. One that is no
+            `PressingWire` carries them as tones, in the audio.
     """
 
     channel: str
@@ -31,6 +34,7 @@ class WireTraits:
     follows_state: bool = False
     echoes_marks: bool = False
     can_transfer: bool = False
+    can_send_digits: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,5 +182,19 @@ class TransferringWire(Wire, Protocol):
         it rang). When cancelled, because the caller has gone, it gives up within the call's grace; if it turns out
         then that the call was taken over, it returns ``completed``. `run` returns after this has, not before, when
         the connection ends because the caller was put through.
+        """
+        ...
+
+
+@runtime_checkable
+class PressingWire(Wire, Protocol):
+    """A wire with a sign of its own for keys that the agent presses, where `WireTraits.can_send_digits` says so."""
+
+    async def send_digits(self, digits: str) -> DigitsResult:
+        """Press keys and pauses (`voice_agent.digits.read_digits`) one after the other; return when that is done.
+
+        Audio sent meanwhile may be dropped. ``not_supported``: the far end has agreed to no sign for keys, or none can
+        be sent now; nothing was pressed, and tones in the audio are left. Bounded by the time that it takes to press
+        them and the channel's own deadline.
         """
         ...

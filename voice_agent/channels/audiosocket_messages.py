@@ -9,10 +9,10 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
 
-from voice_agent.call.keys import KEYS
 from voice_agent.call.wire import WireMessage, WireTraits
 from voice_agent.channels.messages import BadMessage, CallerHangUp, Key
 from voice_agent.channels.streaming.serializer import Inbound, Media, Message, Started
+from voice_agent.digits import KEYS
 
 CHANNEL = "audiosocket"
 HEADER_BYTES = 3
@@ -61,7 +61,7 @@ class AudioSocketSerializer:
     def __init__(self, rate: int = 8000) -> None:
         """Args: ``rate`` in Hz, one of `AUDIO_HZ`."""
         self.rate = rate
-        self.traits = WireTraits(CHANNEL)
+        self.traits = WireTraits(CHANNEL, can_send_digits=True)
         self._kind = _KIND_OF[rate]
 
     def opening(self) -> Iterable[Message]:

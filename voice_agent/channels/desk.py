@@ -26,7 +26,8 @@ class CallRequest:
         connect: Awaited once the caller is admitted, with the id of the call, where the wire is still to be
             connected. The call begins when it returns True; without that there is none.
         facts: What the wire itself tells of the caller (``caller_number``, ``called_number``). They fill fields of the
-            project's memory of that name which are ``seed: true``; the others are dropped. Never logged.
+            project's memory of that name which are ``seed: true``; the others are dropped, and so is whatever would
+            say who the caller is to the application: only a grant may. Never logged.
     """
 
     conversation_id: str

@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from voice_agent.call.keys import KEYS
 from voice_agent.call.wire import (
     ErrorMessage,
     EventMessage,
@@ -19,6 +18,7 @@ from voice_agent.call.wire import (
     TranscriptMessage,
     WireMessage,
 )
+from voice_agent.digits import KEYS
 
 MAX_TEXT = 2000
 """Characters of one typed utterance."""

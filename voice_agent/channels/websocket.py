@@ -6,15 +6,14 @@ wrong with a request after that is said once in JSON, and the socket closed with
 
 from __future__ import annotations
 
-import json
 import logging
-from collections.abc import Callable
 from dataclasses import dataclass
 from urllib.parse import parse_qsl
 
 from voice_agent.call.wire import ErrorMessage
 from voice_agent.channels import identifiers, messages
 from voice_agent.channels.desk import CallDesk, CallRefused, CallRequest
+from voice_agent.channels.doorkeeper import Doorkeeper, deny
 from voice_agent.channels.plain import CHANNEL, PlainSerializer
 from voice_agent.channels.streaming.connection import POLICY_VIOLATION, TRY_AGAIN_LATER, Receive, Scope, Send
 from voice_agent.channels.streaming.wire import StreamWire
@@ -26,19 +25,6 @@ RATES = (8000, 16000, 24000, 48000)
 DEFAULT_RATE = 16000
 MAX_MESSAGE_BYTES = 64 * 1024
 """For the server's protocol layer, which closes the socket with 1009 on anything bigger."""
-
-
-@dataclass(frozen=True, slots=True)
-class Denial:
-    """Why a request is turned away, with the HTTP status that says so."""
-
-    status: int
-    code: str
-    message: str
-
-
-Doorkeeper = Callable[[Scope], Denial | None]
-"""Judges a connection by its headers, query and peer. None lets it in."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,16 +102,6 @@ class WebSocketChannel:
             await _turn_away(send, refusal.code, refusal.message, code)
         else:
             await wire.close()
-
-
-async def deny(send: Send, denial: Denial) -> None:
-    """Answer an upgrade request with an HTTP error and a JSON body."""
-    body = json.dumps({"code": denial.code, "message": denial.message}).encode()
-    headers = [(b"content-type", b"application/json")]
-    if denial.status == 401:
-        headers.append((b"www-authenticate", b"Bearer"))
-    await send({"type": "websocket.http.response.start", "status": denial.status, "headers": headers})
-    await send({"type": "websocket.http.response.body", "body": body})
 
 
 async def _turn_away(send: Send, code: str, message: str, close_code: int) -> None:

@@ -18,6 +18,7 @@ from voice_agent.dialogue.blocks import (
     LinkStep,
     ListenStep,
     NoopStep,
+    SendDigitsStep,
     SetMemoryStep,
     Step,
     Target,
@@ -26,9 +27,10 @@ from voice_agent.dialogue.blocks import (
 )
 from voice_agent.dialogue.delivery import DELIVERY_KEYS, read_delivery
 from voice_agent.dialogue.fields import Field, MemoryRefused, coerce
-from voice_agent.dialogue.framework_tools import TRANSFER
+from voice_agent.dialogue.framework_tools import SEND_DIGITS, TRANSFER
 from voice_agent.dialogue.names import Names, paragraphs
 from voice_agent.dialogue.remote_tools import bare_name
+from voice_agent.digits import BadDigits, read_digits
 from voice_agent.yaml_source import LocatedMap
 
 _KINDS = ("instructions", "collect", "action", "execute_tool", "noop", "set_memory", "call", "link")
@@ -193,6 +195,8 @@ class BlockReader:
         given = self.reader.mapping(raw.get("args", raw.get("arguments")), "`args`", line)
         if name == TRANSFER:
             return self._transfer(given, line, common)
+        if name == SEND_DIGITS:
+            return self._send_digits(given, line, common)
         arguments: dict[str, Any] = {}
         for key, value in given.items():
             arguments[key] = self._argument(value, given.key_lines[key])
@@ -212,6 +216,21 @@ class BlockReader:
             return None
         destination = self._argument(value.strip(), given.key_lines["destination"])
         return None if destination is None else TransferStep(destination=destination, **common)
+
+    def _send_digits(self, given: LocatedMap, line: int, common: dict[str, Any]) -> Step | None:
+        self.reader.unknown(given, ["digits"], "`args` of send_digits", strict=True)
+        value = given.get("digits")
+        fault = "Write them in quotes, since YAML reads numbers otherwise, or name a field."
+        try:
+            if isinstance(value, str):
+                found = self._argument(value.strip(), given.key_lines["digits"])
+                digits = read_digits(found) if isinstance(found, str) else found
+                return None if digits is None else SendDigitsStep(digits=digits, **common)
+        except BadDigits as bad:
+            fault = str(bad)
+        message = f"Step {common['id']!r} does not say which keys to press."
+        self.reader.error("block.send_digits", message, f'{fault} For example `args: {{digits: "1w42#"}}`.', line)
+        return None
 
     def _noop(self, raw: LocatedMap, line: int, common: dict[str, Any]) -> Step | None:
         if not common["next"]:

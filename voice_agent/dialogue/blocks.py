@@ -136,6 +136,13 @@ class TransferStep(Step):
     destination: str | Field
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SendDigitsStep(Step):
+    """Press keys on the telephone line, as they stand or read from memory."""
+
+    digits: str | Field
+
+
 @dataclass(frozen=True, slots=True)
 class Block:
     id: str

@@ -168,7 +168,9 @@ class LiveConversation:
         """How often the model may begin early; see `Speculating`."""
         return self._core.speculations
 
-    async def speculate(self, user: UserInput, *, can_transfer: bool, cancel: CancelToken) -> None:
+    async def speculate(
+        self, user: UserInput, *, can_transfer: bool, can_send_digits: bool = False, cancel: CancelToken
+    ) -> None:
         """Make the model call that a turn with ``user`` would begin with; see `Speculating`.
 
         Hooks run once for each real request, in the turn. Where one watches incoming words or requests, what the turn
@@ -177,7 +179,7 @@ class LiveConversation:
         core = self._core
         watched = core.hooks.watches(Point.INCOMING_MESSAGE) or core.hooks.watches(Point.MODEL_REQUEST)
         expired = not core.state.session.id or self._sessions.expired(self._clock())
-        turn = unheard_turn(user, core.state.turn + 1, can_transfer=can_transfer)
+        turn = unheard_turn(user, core.state.turn + 1, can_transfer=can_transfer, can_send_digits=can_send_digits)
         blocked = watched or expired or not is_pure(core.state)
         if blocked or self._queue.is_busy or not await recall_into(core, turn, cancel) or self._queue.is_busy:
             SPECULATIONS.labels(outcome="blocked").inc()

@@ -20,8 +20,9 @@ from voice_agent.dialogue.hooks import KnowledgeQueryPayload, KnowledgeResultsPa
 from voice_agent.dialogue.knowledge import Passage, ScoredPassage
 from voice_agent.dialogue.memory import Writer
 from voice_agent.dialogue.model_call import ModelReply
-from voice_agent.dialogue.offer import Offer, away_tools, may_transfer, routable
+from voice_agent.dialogue.offer import Offer, away_tools, may_press, may_transfer, routable
 from voice_agent.dialogue.outcome import Outcome
+from voice_agent.dialogue.pressing import result_json as pressed_json
 from voice_agent.dialogue.project import UNSUPPORTED
 from voice_agent.dialogue.questions import Questions
 from voice_agent.dialogue.routing import Router, RoutingRefused
@@ -31,6 +32,7 @@ from voice_agent.dialogue.stepper import Budget
 from voice_agent.dialogue.steps import StepRunner
 from voice_agent.dialogue.transferring import result_json
 from voice_agent.dialogue.turn import Turn
+from voice_agent.digits import BadDigits, read_digits
 from voice_agent.recall.fusion import fused
 
 MAX_PASSAGES = 3
@@ -68,6 +70,7 @@ class FrameworkCalls:
             ft.LISTEN: self._listen,
             ft.HANG_UP: self._hang_up,
             ft.TRANSFER: self._transfer,
+            ft.SEND_DIGITS: self._send_digits,
             ft.SEARCH_KNOWLEDGE: self._search_knowledge,
             ft.CANNOT_HELP: self._cannot_help,
             ft.CONFIRM: self._confirm,
@@ -202,6 +205,16 @@ class FrameworkCalls:
         result = await self._steps.transfers.to(turn, name, skill=skill, announced=announced)
         turn.answer_due = not result.completed
         return Reply(result_json(result), ended=result.completed)
+
+    async def _send_digits(self, turn: Turn, offer: Offer, arguments: dict[str, Any], reply: ModelReply) -> Reply:
+        top = self._core.state.top
+        if top is None or not may_press(self._core.state):
+            raise Refused("No keys can be pressed now. Nothing was done.")
+        try:
+            digits = read_digits(str(arguments.get("digits", "")))
+        except BadDigits as fault:
+            raise Refused(f"{fault} Nothing was pressed.") from fault
+        return Reply(pressed_json(await self._steps.presses.press(turn, digits, skill=top.skill.id)))
 
     async def _search_knowledge(self, turn: Turn, offer: Offer, arguments: dict[str, Any], reply: ModelReply) -> Reply:
         hooks = self._core.hooks

@@ -16,6 +16,7 @@ CANCEL_SKILL = "cancel_skill"
 LISTEN = "listen"
 HANG_UP = "hangup"
 TRANSFER = "transfer"
+SEND_DIGITS = "send_digits"
 SEARCH_KNOWLEDGE = "search_knowledge"
 CANNOT_HELP = "cannot_help"
 CONFIRM = "confirm"
@@ -33,6 +34,7 @@ FRAMEWORK_TOOLS: Mapping[str, str] = {
     LISTEN: "Wait for the caller without saying anything.",
     HANG_UP: "End the call. Only when the caller is done or says goodbye.",
     TRANSFER: "Put the caller through to somebody else. Only when they ask for it or the instructions say so.",
+    SEND_DIGITS: "Press keys on the telephone, after what you have said. Only where a menu or the instructions ask.",
     SEARCH_KNOWLEDGE: "Search the reference texts for the answer to a question.",
     CANNOT_HELP: "The request is outside of what you can do.",
     CONFIRM: "The caller said yes to the question that is open.",

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from voice_agent.diagnostics import Problem, Severity, did_you_mean
 from voice_agent.dialogue.blocks import ActionStep, Block, CallStep, CollectStep, LinkStep, Step, ToolStep
-from voice_agent.dialogue.framework_tools import FRAMEWORK_TOOLS, TRANSFER
+from voice_agent.dialogue.framework_tools import FRAMEWORK_TOOLS, SEND_DIGITS, TRANSFER
 from voice_agent.dialogue.memory import PROJECT
 from voice_agent.dialogue.project import SESSION_START, Project, Skill
 from voice_agent.dialogue.remote_tools import RemoteTool
@@ -43,6 +43,10 @@ class _SkillChecker:
                 )
                 remedy = "Collect a yes or no before it, and take `requires_confirmation` out."
                 self._report("skill.transfer_confirmation", message, remedy, line)
+            if name == SEND_DIGITS and constraint.confirmation is not None:
+                message = "Keys are not asked about: a menu waits for them, and whoever is on the line is no caller."
+                remedy = "Collect a yes or no before it, and take `requires_confirmation` out."
+                self._report("skill.digits_confirmation", message, remedy, line)
             names = [constraint.on_success]
             if constraint.confirmation is not None:
                 names += [constraint.confirmation.ask, constraint.confirmation.denied]

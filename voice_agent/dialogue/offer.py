@@ -18,7 +18,10 @@ from voice_agent.dialogue.skill_file import mentions
 from voice_agent.dialogue.state import DialogueState
 from voice_agent.dialogue.tools import Tool
 from voice_agent.dialogue.turn import Turn
+from voice_agent.digits import MAX_DIGITS, PAUSE, PAUSE_S
 from voice_agent.llm.protocol import FieldCard, Scope, SkillCard, ToolSpec
+
+DIGITS_FORM = f"1 to {MAX_DIGITS} of 0-9, *, #, A-D; {PAUSE} waits {PAUSE_S} seconds."
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +147,10 @@ def build_offer(
     if transfers and turn.reply.can_transfer and may_transfer(state):
         about = "; ".join(f"{name}: {to.description}" if to.description else name for name, to in transfers.items())
         specs.append(ft.choice(ft.TRANSFER, "destination", transfers, _override(skill, ft.TRANSFER), about=about))
+    if turn.reply.can_send_digits and may_press(state):
+        keys = {"digits": {"type": "string", "description": DIGITS_FORM}}
+        description = _override(skill, ft.SEND_DIGITS)
+        specs.append(ft.spec(ft.SEND_DIGITS, keys, required=["digits"], description=description))
     scope = Scope(
         utterance=turn.utterance,
         skills=tuple(SkillCard(s.id, s.description, s.examples, s.name) for s in skills.values()),
@@ -196,11 +203,21 @@ def skill_key(id: str) -> str:
     return f"skill {id}"
 
 
+def is_open(state: DialogueState, name: str) -> bool:
+    """Return whether the active skill's constraint on a framework tool lets it be used now."""
+    top = state.top
+    requires = None if top is None else top.skill.constraint(name).requires
+    return requires is None or requires.holds(state.memory.read)
+
+
 def may_transfer(state: DialogueState) -> bool:
     """Return whether the active skill lets the model put callers through now."""
-    top = state.top
-    requires = None if top is None else top.skill.constraint(ft.TRANSFER).requires
-    return requires is None or requires.holds(state.memory.read)
+    return is_open(state, ft.TRANSFER)
+
+
+def may_press(state: DialogueState) -> bool:
+    """Return whether the model may press keys now: only in a skill that names the tool among its constraints."""
+    return state.top is not None and ft.SEND_DIGITS in state.top.skill.constraints and is_open(state, ft.SEND_DIGITS)
 
 
 def fill_offer(state: DialogueState, turn: Turn) -> Offer:

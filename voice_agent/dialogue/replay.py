@@ -14,10 +14,10 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
-from voice_agent.dialogue.blocks import Block, CallStep, CollectStep, Step, ToolStep, TransferStep
+from voice_agent.dialogue.blocks import Block, CallStep, CollectStep, SendDigitsStep, Step, ToolStep, TransferStep
 from voice_agent.dialogue.corrections import go_back
 from voice_agent.dialogue.events import SIGNS_OF_PRESENCE, payload_of
-from voice_agent.dialogue.framework_tools import TRANSFER
+from voice_agent.dialogue.framework_tools import SEND_DIGITS, TRANSFER
 from voice_agent.dialogue.memory import Memory
 from voice_agent.dialogue.project import Project
 from voice_agent.dialogue.reply import SILENCE
@@ -25,6 +25,8 @@ from voice_agent.dialogue.state import DialogueState, Frame, Session
 from voice_agent.dialogue.stepper import Cursor, Mark, digest, following
 
 Payload = Mapping[str, Any]
+_OF_STEPS: Mapping[str, type[Step]] = {TRANSFER: TransferStep, SEND_DIGITS: SendDigitsStep}
+"""Steps that run a tool of the framework."""
 
 
 def moment_of(event: Mapping[str, Any]) -> datetime | None:
@@ -196,7 +198,7 @@ class _Replayer:
         """A tool that a step ran is behind the cursor: it is not run again."""
         self._state.question = None
         top, tool = self._state.top, str(payload.get("tool", ""))
-        if top is None or (tool not in top.skill.tools and tool != TRANSFER):
+        if top is None or (tool not in top.skill.tools and tool not in _OF_STEPS):
             return
         name, cursor = str(payload.get("step", "")), top.cursor
         steps = [] if cursor is None else list(enumerate(cursor.block.steps))
@@ -215,7 +217,9 @@ class _Replayer:
 
 
 def _runs(step: Step, tool: str) -> bool:
-    return isinstance(step, TransferStep) if tool == TRANSFER else isinstance(step, ToolStep) and step.tool == tool
+    if kind := _OF_STEPS.get(tool):
+        return isinstance(step, kind)
+    return isinstance(step, ToolStep) and step.tool == tool
 
 
 def _call_of(outer: Block, inner: Block) -> int | None:

@@ -8,6 +8,7 @@ from enum import Enum
 from typing import Any, Literal, Protocol, runtime_checkable
 
 from voice_agent.dialogue.cancellation import CancelToken
+from voice_agent.digits import DigitsResult
 from voice_agent.transfers import TransferResult, TransferTarget
 
 
@@ -107,6 +108,24 @@ class EndingSink(ReplySink, Protocol):
         """
         ...
 
+    @property
+    def can_send_digits(self) -> bool:
+        """Whether there is a telephone line to press keys on."""
+        ...
+
+    async def send_digits(self, digits: str) -> DigitsResult:
+        """Press keys once everything said so far has been heard; return when that is done.
+
+        Until then the other side's words come first. From the first key on all are pressed.
+
+        Args:
+            digits: As `voice_agent.digits.read_digits` returns them.
+
+        Raises:
+            TurnCancelled: The other side spoke before the first key, or has gone.
+        """
+        ...
+
 
 class Heard(Enum):
     FULLY = "fully"
@@ -179,7 +198,9 @@ class Speculating(Protocol):
         """How often it may, for one utterance; 0 where nothing is gained by it."""
         ...
 
-    async def speculate(self, user: UserInput, *, can_transfer: bool, cancel: CancelToken) -> None:
+    async def speculate(
+        self, user: UserInput, *, can_transfer: bool, can_send_digits: bool = False, cancel: CancelToken
+    ) -> None:
         """Make the first model call of a turn with ``user``, if that is certain to be the first thing such a turn does.
 
         Read-only: no tool runs, nothing is recorded, written or said. Returns when the model has answered, or

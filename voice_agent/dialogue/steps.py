@@ -15,6 +15,7 @@ from voice_agent.dialogue.blocks import (
     InstructionsStep,
     LinkStep,
     ListenStep,
+    SendDigitsStep,
     SetMemoryStep,
     Step,
     Target,
@@ -26,9 +27,11 @@ from voice_agent.dialogue.dispatch import mark_of, record_tool
 from voice_agent.dialogue.ending import Ending
 from voice_agent.dialogue.events import to_json
 from voice_agent.dialogue.fields import MemoryRefused
+from voice_agent.dialogue.framework_tools import SEND_DIGITS
 from voice_agent.dialogue.memory import Writer
-from voice_agent.dialogue.offer import may_transfer
+from voice_agent.dialogue.offer import is_open, may_transfer
 from voice_agent.dialogue.outcome import Outcome
+from voice_agent.dialogue.pressing import Presses
 from voice_agent.dialogue.project import SILENCE, Skill, reads_before_asking
 from voice_agent.dialogue.routing import Router, RoutingRefused
 from voice_agent.dialogue.state import Frame, PendingCall
@@ -57,6 +60,7 @@ class StepRunner:
         self._core, self._router = core, router
         self.ending = Ending(core, router)
         self.transfers = Transfers(core, router, self.ending)
+        self.presses = Presses(core)
         self._do: dict[type[Step], Callable[..., Any]] = {
             ActionStep: self._action,
             CollectStep: self._collect,
@@ -68,6 +72,7 @@ class StepRunner:
             LinkStep: self._link,
             ToolStep: self._tool,
             TransferStep: self._transfer,
+            SendDigitsStep: self._send_digits,
         }
 
     async def advance(self, turn: Turn) -> Next:
@@ -184,6 +189,13 @@ class StepRunner:
             return self._wait_or_model(turn)
         if (await self.transfers.step(turn, frame, step)).completed:
             return Next.ENDED
+        self._done(turn, cursor)
+        return None
+
+    async def _send_digits(self, turn: Turn, frame: Frame, cursor: Cursor, step: SendDigitsStep) -> Next | None:
+        if not is_open(self._core.state, SEND_DIGITS):
+            return self._wait_or_model(turn)
+        await self.presses.step(turn, frame, step)
         self._done(turn, cursor)
         return None
 

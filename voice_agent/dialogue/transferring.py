@@ -87,22 +87,24 @@ class Transfers:
             self._ending.handed_over()
         else:
             log.info("a transfer to %s failed: %s", name, result.reason.value)
-            self._remember(result, skill)
+            keep_result(self._core, RESULT_FIELD, result.reason.value, skill)
         return result
 
     def _named(self, step: TransferStep) -> str:
         given = step.destination
         return str(self._core.state.memory.read(given.namespace, given.name)) if isinstance(given, Field) else given
 
-    def _remember(self, result: TransferResult, skill: str | None) -> None:
-        memory = self._core.state.memory
-        declared = memory.schema.resolve(RESULT_FIELD, skill)
-        if declared is None:
-            return
-        try:
-            memory.write(declared, result.reason.value, Writer.STEP)
-        except MemoryRefused as fault:
-            log.warning("what came of a transfer is not kept: %s", fault)
+
+def keep_result(core: Core, name: str, value: str, skill: str | None) -> None:
+    """Write what came of something into the memory field of that name, in the skill or the project, if there is one."""
+    memory = core.state.memory
+    declared = memory.schema.resolve(name, skill)
+    if declared is None:
+        return
+    try:
+        memory.write(declared, value, Writer.STEP)
+    except MemoryRefused as fault:
+        log.warning("%s is not kept: %s", name, fault)
 
 
 def result_json(result: TransferResult) -> str:

@@ -15,6 +15,7 @@ from voice_agent.dialogue.outcome import Outcome
 from voice_agent.dialogue.reply import EndingSink, HangUp, InputKind, ReplySink, Say, UserInput
 from voice_agent.dialogue.responses import Wording
 from voice_agent.dialogue.stepper import Budget
+from voice_agent.digits import NO_DIGITS, DigitsResult
 from voice_agent.llm.protocol import Message, ToolCall
 from voice_agent.recall.entries import Found
 from voice_agent.transfers import NOT_SUPPORTED, TransferResult, TransferTarget
@@ -151,6 +152,21 @@ class ReplyWriter:
         return await self._sink.transfer(target) if isinstance(self._sink, EndingSink) else NOT_SUPPORTED
 
     @property
+    def can_send_digits(self) -> bool:
+        """Whether there is a telephone line to press keys on."""
+        return isinstance(self._sink, EndingSink) and self._sink.can_send_digits
+
+    async def send_digits(self, digits: str) -> DigitsResult:
+        """Press keys after everything said before; see `EndingSink`. There must be no drafts.
+
+        Raises:
+            TurnCancelled: The other side spoke in time, or has gone.
+        """
+        self.end()
+        self._cancel.check()
+        return await self._sink.send_digits(digits) if isinstance(self._sink, EndingSink) else NO_DIGITS
+
+    @property
     def is_question(self) -> bool:
         """The last thing said asks something."""
         return bool(self.said) and self.said[-1].rstrip("\"')* ").endswith("?")
@@ -166,7 +182,7 @@ class Turn:
         considered: The caller's words have been used: by a model call, or by a listen step that
             waited for them. Until then, wording that a block says on its own answers nothing.
         fill_due: A skill was started by what the caller said, and may find field values in it.
-        silent: The model chose to say nothing: it called `listen` and nothing else.
+        silent: Nothing is to be said: the model called `listen` and nothing else, or pressed keys.
         searched: `search_knowledge` has run in this turn.
         prepared: Tools that steps of this turn have run, as messages; they stand before the caller's words.
         scratch: Messages of this turn for the prompt, after the caller's words.
@@ -257,8 +273,8 @@ class Turn:
 class _Nowhere:
     """An `EndingSink` of a reply that nobody is to hear."""
 
-    def __init__(self, can_transfer: bool) -> None:
-        self.can_transfer = can_transfer
+    def __init__(self, can_transfer: bool, can_send_digits: bool) -> None:
+        self.can_transfer, self.can_send_digits = can_transfer, can_send_digits
 
     def emit(self, item: object) -> None:
         pass
@@ -266,11 +282,14 @@ class _Nowhere:
     async def transfer(self, target: TransferTarget) -> TransferResult:
         return NOT_SUPPORTED
 
+    async def send_digits(self, digits: str) -> DigitsResult:
+        return NO_DIGITS
 
-def unheard_turn(user: UserInput, number: int, *, can_transfer: bool = False) -> Turn:
+
+def unheard_turn(user: UserInput, number: int, *, can_transfer: bool = False, can_send_digits: bool = False) -> Turn:
     """Return a turn that says nothing to anybody, to look at what one would be given."""
     cancel = CancelToken()
-    return Turn("preview", number, user, ReplyWriter(_Nowhere(can_transfer), cancel), cancel)
+    return Turn("preview", number, user, ReplyWriter(_Nowhere(can_transfer, can_send_digits), cancel), cancel)
 
 
 def cut(text: str, limit: int = MAX_RESULT_CHARS) -> str:

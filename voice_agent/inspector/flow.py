@@ -17,6 +17,7 @@ from voice_agent.dialogue.blocks import (
     InstructionsStep,
     LinkStep,
     ListenStep,
+    SendDigitsStep,
     SetMemoryStep,
     Step,
     ToolStep,
@@ -88,6 +89,8 @@ def _told(step: Step) -> dict[str, str]:
             return {"kind": "instructions", "label": step.complete_when.source if step.complete_when else "converse"}
         case ListenStep():
             return {"kind": "listen", "label": "wait for the caller"}
+        case SendDigitsStep():
+            return {"kind": "keys", "label": "press keys"}
         case HangUpStep():
             return {"kind": "hang up", "label": "end the call"}
         case _:

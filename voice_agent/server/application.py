@@ -21,13 +21,14 @@ from starlette.exceptions import HTTPException
 from voice_agent.channels import rest, rest_calls, rest_knowledge, rest_settings
 from voice_agent.channels.carriers.carriers import ASGI, Carriers
 from voice_agent.channels.desk import CallDesk, KnowledgeDesk, SettingsDesk, TextDesk
+from voice_agent.channels.doorkeeper import Denial, deny
 from voice_agent.channels.outbound import OutboundDialer
 from voice_agent.channels.outbound_calls import OutboundCalls
 from voice_agent.channels.pbx.sockets import pbx_sockets
 from voice_agent.channels.streaming.connection import Receive, Send
 from voice_agent.channels.tokens import CallTokens, granted
 from voice_agent.channels.webrtc.channel import WebRtcChannel
-from voice_agent.channels.websocket import Denial, WebSocketChannel, deny
+from voice_agent.channels.websocket import WebSocketChannel
 from voice_agent.config import Channels
 from voice_agent.security import Gate
 from voice_agent.server.inspection import InspectorDesk

@@ -19,7 +19,7 @@ from voice_agent.channels.desk import CallRefused, CallRequest, Invitation, Invi
 from voice_agent.channels.tokens import CallTokens, TokenRefused, TooManyTokens
 from voice_agent.config import ChannelOptions, TurnTaking
 from voice_agent.config_files import ProjectConfig
-from voice_agent.dialogue.seeds import BadMetadata
+from voice_agent.dialogue.seeds import ENVELOPE_KEYS, BadMetadata
 from voice_agent.service.engines import Engines
 from voice_agent.service.hold_audio import HoldAudio
 from voice_agent.service.texts import TextConversations
@@ -117,6 +117,8 @@ class Calls:
         """What is known of the caller beforehand: what the application said goes before what the wire tells."""
         known: dict[str, Any] = {}
         for name, value in request.facts.items():
+            if name in ENVELOPE_KEYS:
+                continue
             with contextlib.suppress(BadMetadata):
                 known |= self.agent.current.read_metadata({name: value})
         if request.grant:

@@ -188,9 +188,13 @@ class VersionedConversation:
         """See `voice_agent.dialogue.reply.Speculating`. None while the next turn is another version's."""
         return self._conversation.speculations_per_utterance if self._versions.current is self._agent else 0
 
-    async def speculate(self, user: UserInput, *, can_transfer: bool, cancel: CancelToken) -> None:
+    async def speculate(
+        self, user: UserInput, *, can_transfer: bool, can_send_digits: bool = False, cancel: CancelToken
+    ) -> None:
         """See `voice_agent.dialogue.reply.Speculating`."""
-        await self._conversation.speculate(user, can_transfer=can_transfer, cancel=cancel)
+        await self._conversation.speculate(
+            user, can_transfer=can_transfer, can_send_digits=can_send_digits, cancel=cancel
+        )
 
     def commit_reply(self, turn_id: str, reply: HeardReply) -> None:
         self._conversation.commit_reply(turn_id, reply)

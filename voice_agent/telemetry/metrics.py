@@ -32,6 +32,9 @@ FIRST_AUDIO = Histogram(
 )
 FILLERS = Counter("voice_agent_fillers_total", "Turns so slow that a filler was said")
 TRANSFERS = Counter("voice_agent_transfers_total", "Transfers to somebody else, by what came of them", ["result"])
+DIGITS_PRESSED = Counter(
+    "voice_agent_digits_pressed_total", "Times that the agent pressed keys, by what came of it", ["result"]
+)
 SPECULATIONS = Counter(
     "voice_agent_speculations_total", "Model calls begun before the caller had certainly finished", ["outcome"]
 )

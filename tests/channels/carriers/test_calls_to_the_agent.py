@@ -15,6 +15,8 @@ from tests.support.small_service import GREETING, small_service, spoken
 from voice_agent.config import ServerOptions
 from voice_agent.service.service import Service
 
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
 LONG = "one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen."
 SETTINGS = """
 channels:

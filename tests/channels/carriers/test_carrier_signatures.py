@@ -33,6 +33,8 @@ from voice_agent.channels.carriers.request import MAX_BODY_BYTES
 from voice_agent.config import Channels
 from voice_agent.diagnostics import RemediableError
 
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
 EACH = pytest.mark.parametrize("carried", CARRIERS)
 
 
@@ -57,7 +59,7 @@ async def test_neither_the_api_key_nor_a_call_token_opens_a_carriers_routes(
 ) -> None:
     address, service = served
     token, _ = service.tokens.issue("c1", {}, 60)
-    async with httpx.AsyncClient(trust_env=False) as client:
+    async with httpx.AsyncClient(trust_env=False, verify=False) as client:
         for shown in (KEY, token):
             headers = {"authorization": f"Bearer {shown}"}
             answer = await client.post(f"http://{address}{carried.answer_path}", headers=headers, json={})
@@ -144,14 +146,14 @@ async def test_a_stream_that_never_says_which_call_it_is_is_closed(
 @EACH
 async def test_a_body_that_is_too_large_is_not_read(carried: type[CarrierCall], served: Served) -> None:
     address, _ = served
-    async with httpx.AsyncClient(trust_env=False) as client:
+    async with httpx.AsyncClient(trust_env=False, verify=False) as client:
         answer = await client.post(f"http://{address}{carried.answer_path}", content=b"x" * (MAX_BODY_BYTES + 1))
     assert answer.status_code == 413
 
 
 async def test_no_other_path_is_open(served: Served) -> None:
     address, _ = served
-    async with httpx.AsyncClient(trust_env=False) as client:
+    async with httpx.AsyncClient(trust_env=False, verify=False) as client:
         for path in (
             "/twilio/voice/",
             "/twilio",

@@ -5,33 +5,29 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 
 import pytest
+import pytest_asyncio
 from websockets.exceptions import InvalidStatus
 
-from tests.channels.contract import ChannelContract, Connection, Dial, Refused
+from tests.channels.contract import ChannelContract, Dial, dialling
 from tests.support.carrier_calls import CarrierCall, HungUpOn, PlivoCall, TelnyxCall, TwilioCall, VonageCall
 from tests.support.lines import RecordingService
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 
 class CarrierContract(ChannelContract):
     carried: type[CarrierCall]
 
-    @pytest.fixture
+    @pytest_asyncio.fixture(loop_scope="module")
     async def dial(self, served: tuple[str, RecordingService]) -> AsyncIterator[Dial]:
         address, service = served
-        calls = list[CarrierCall]()
 
-        async def dial(authenticated: bool = True) -> Connection:
-            try:
-                call = await self.carried.ring(address, secret=None if authenticated else "")
-            except (HungUpOn, InvalidStatus):
-                assert service.calls.lines == []
-                raise Refused from None
-            calls.append(call)
-            return Connection(await service.calls.next_line(), call)
+        async def place(authenticated: bool) -> CarrierCall:
+            call: CarrierCall = await self.carried.ring(address, secret=None if authenticated else "")
+            return call
 
-        yield dial
-        for call in calls:
-            await call.close()
+        async with dialling(service.calls, place, HungUpOn, InvalidStatus) as dial:
+            yield dial
 
 
 class TestTwilio(CarrierContract):

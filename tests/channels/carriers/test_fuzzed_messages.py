@@ -70,6 +70,7 @@ def test_no_message_breaks_a_serializer(carried: type[CarrierCall], data: st.Dat
     assert serializer.audio(bytes(serializer.rate // 25))
 
 
+@pytest.mark.asyncio(loop_scope="module")
 @EACH
 async def test_a_call_that_sends_rubbish_disturbs_no_other(
     carried: type[CarrierCall], served: tuple[str, RecordingService], caplog: pytest.LogCaptureFixture

@@ -75,6 +75,7 @@ def test_each_message_of_the_documentation_is_read_and_written_as_it_stands_ther
         assert gave == line.gives, line
 
 
+@pytest.mark.asyncio(loop_scope="module")
 @pytest.mark.parametrize("carried", CARRIERS)
 async def test_a_call_as_the_documentation_shows_it_goes_through_the_real_server_in_real_time(
     carried: type[CarrierCall], served: tuple[str, RecordingService]

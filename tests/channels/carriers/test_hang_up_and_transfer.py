@@ -27,6 +27,8 @@ from voice_agent.call.wire import TransferringWire
 from voice_agent.channels.desk import CallRefused
 from voice_agent.transfers import TransferReason, TransferTarget
 
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
 EACH = pytest.mark.parametrize("carried", CARRIERS)
 Served = tuple[str, RecordingService]
 TARGET = TransferTarget("billing", "+15550177", timeout_s=20)

@@ -6,13 +6,16 @@ import base64
 from collections.abc import AsyncIterator
 
 import pytest
+import pytest_asyncio
 from websockets.exceptions import InvalidStatus
 
-from tests.channels.contract import ChannelContract, Connection, Dial, Refused
+from tests.channels.contract import ChannelContract, Dial, dialling
 from tests.support.exchanges import Asterisk, Exchange, FreeSwitch, Genesys, Jambonz
 from tests.support.genesys_signing import GENESYS_KEYS, signed_headers
 from tests.support.lines import RecordingService, serving
 from voice_agent.config import AsteriskOptions, Channels, FreeSwitchOptions, GenesysOptions, JambonzOptions
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 KEY = "a-key-of-the-contract-suite"
 ALL = Channels(
@@ -32,32 +35,32 @@ class WideAsterisk(Asterisk):
     codec = "slin16"
 
 
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def module_served() -> AsyncIterator[tuple[str, RecordingService]]:
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in {"VOICE_AGENT_API_KEY": KEY, **GENESYS_KEYS}.items():
+            patch.setenv(name, value)
+        service = RecordingService(channels=ALL)
+        async with serving(service, channels=ALL) as address:
+            yield address, service
+
+
 class PbxContract(ChannelContract):
     exchange: type[Exchange]
     rate = 8000
 
-    @pytest.fixture
-    async def dial(self, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Dial]:
-        monkeypatch.setenv("VOICE_AGENT_API_KEY", KEY)
-        for name, value in GENESYS_KEYS.items():
-            monkeypatch.setenv(name, value)
-        service, exchanges = RecordingService(channels=ALL), list[Exchange]()
-        async with serving(service, channels=ALL) as address:
+    @pytest_asyncio.fixture(loop_scope="module")
+    async def dial(self, module_served: tuple[str, RecordingService]) -> AsyncIterator[Dial]:
+        address, service = module_served
+        service.calls.forget()
 
-            async def dial(authenticated: bool = True) -> Connection:
-                try:
-                    exchange = await self.exchange.dial(
-                        address, self.query(), self.rate, additional_headers=self.headers(address, authenticated)
-                    )
-                except InvalidStatus:
-                    assert service.calls.lines == []
-                    raise Refused from None
-                exchanges.append(exchange)
-                return Connection(await service.calls.next_line(), exchange)
+        async def place(authenticated: bool) -> Exchange:
+            headers = self.headers(address, authenticated)
+            far: Exchange = await self.exchange.dial(address, self.query(), self.rate, additional_headers=headers)
+            return far
 
+        async with dialling(service.calls, place, InvalidStatus) as dial:
             yield dial
-            for exchange in exchanges:
-                await exchange.close()
 
     def query(self) -> str:
         return ""

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from tests.channels.contract import ChannelContract, Connection, Dial, Refused
+from tests.channels.contract import ChannelContract, Dial, Refused, dialling
 from tests.support.lines import RecordingService, serving
 from tests.support.webrtc_caller import Refusal, WebRtcCaller
 from voice_agent.config import Channels, WebRtcOptions
@@ -19,19 +19,14 @@ class TestWebRtc(ChannelContract):
     async def dial(self, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Dial]:
         monkeypatch.setenv("VOICE_AGENT_API_KEY", KEY)
         service = RecordingService(channels=Channels(webrtc=WebRtcOptions(bind_addresses=("127.0.0.1",))))
-        callers: list[WebRtcCaller] = []
         async with serving(service) as address:
 
-            async def dial(authenticated: bool = True) -> Connection:
+            async def place(authenticated: bool) -> WebRtcCaller:
                 try:
-                    caller = await WebRtcCaller.dial(address, key=KEY if authenticated else "")
+                    return await WebRtcCaller.dial(address, key=KEY if authenticated else "")
                 except Refusal as refusal:
                     assert refusal.status == 401
-                    assert service.calls.lines == []
                     raise Refused from None
-                callers.append(caller)
-                return Connection(await service.calls.next_line(), caller)
 
-            yield dial
-            for caller in callers:
-                await caller.close()
+            async with dialling(service.calls, place) as dial:
+                yield dial

@@ -149,6 +149,15 @@ class Carrier(Protocol):
         ...
 
     @property
+    def can_press(self) -> bool:
+        """Whether its API presses keys in a call that is streamed; otherwise tones in the audio do it."""
+        ...
+
+    async def press(self, call: str, keys: str) -> None:
+        """Press keys, without pauses, towards the other end. Raises `ApiFault`."""
+        ...
+
+    @property
     def can_dial(self) -> bool:
         """Whether it is configured to place calls."""
         ...

@@ -32,12 +32,13 @@ from voice_agent.channels.carriers.pending import BadStream, Expected, PendingCa
 from voice_agent.channels.carriers.request import BadCarrierRequest, read_request, request_of
 from voice_agent.channels.carriers.wire import CarrierWire, Leg
 from voice_agent.channels.desk import CallDesk, CallRequest
+from voice_agent.channels.doorkeeper import Denial
 from voice_agent.channels.outbound import DialOutcome, DialResult
-from voice_agent.channels.streaming.channel import TOKEN_PARAMETER, MediaSocketChannel, Refused
+from voice_agent.channels.streaming.channel import MediaSocketChannel, Refused
 from voice_agent.channels.streaming.connection import Receive, Scope, Send
+from voice_agent.channels.streaming.facts import TOKEN_PARAMETER
 from voice_agent.channels.streaming.serializer import Inbound, Serializer, Started
 from voice_agent.channels.streaming.wire import StreamWire
-from voice_agent.channels.websocket import Denial
 from voice_agent.telemetry.metrics import CONNECTIONS_REFUSED
 
 log = logging.getLogger(__name__)

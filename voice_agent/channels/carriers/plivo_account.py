@@ -52,6 +52,7 @@ class PlivoCarrier:
     channel = CHANNEL
     stream_path = STREAM
     leg_ends_with_stream = False
+    can_press = True
 
     def __init__(self, options: PlivoOptions, public_url: str, auth_id: str, auth_token: str) -> None:
         self._options, self._public_url, self._auth_token = options, public_url.rstrip("/"), auth_token
@@ -156,6 +157,10 @@ class PlivoCarrier:
 
     async def hang_up(self, call: str) -> None:
         await self.api.send("DELETE", f"{self._account}/Call/{quote(call, safe='')}/")
+
+    async def press(self, call: str, keys: str) -> None:
+        body = {"digits": keys, "leg": "aleg"}
+        await self.api.send("POST", f"{self._account}/Call/{quote(call, safe='')}/DTMF/", body=body)
 
     async def transfer(self, call: str, target: TransferTarget) -> TransferResult:
         if target.warm:

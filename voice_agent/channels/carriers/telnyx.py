@@ -16,7 +16,7 @@ from voice_agent.audio.g711 import alaw_decode, alaw_encode, ulaw_decode, ulaw_e
 from voice_agent.call.wire import MarkMessage, WireMessage, WireTraits
 from voice_agent.channels.carriers.payloads import encoded, read_audio
 from voice_agent.channels.messages import BadMessage, CallerHangUp
-from voice_agent.channels.pbx.fields import (
+from voice_agent.channels.streaming.fields import (
     number_at,
     object_at,
     parameters_of,
@@ -43,7 +43,7 @@ class TelnyxSerializer:
     frame_ms = 20
 
     def __init__(self) -> None:
-        self.traits = WireTraits(CHANNEL, echoes_marks=True, can_transfer=True)
+        self.traits = WireTraits(CHANNEL, echoes_marks=True, can_transfer=True, can_send_digits=True)
         self.rate = 8000
         self._decode, self._encode = _CODECS["PCMU"]
         self._order: Reorder[Sequence[Media]] = Reorder()

@@ -19,7 +19,7 @@ from voice_agent.channels.carriers.replays import Once
 from voice_agent.channels.carriers.request import CarrierRequest
 from voice_agent.channels.carriers.telnyx import CHANNEL, TelnyxSerializer
 from voice_agent.channels.outbound import DialOutcome
-from voice_agent.channels.pbx.fields import object_at, text_at
+from voice_agent.channels.streaming.fields import object_at, text_at
 from voice_agent.config import TelnyxOptions
 from voice_agent.transfers import NOT_SUPPORTED, TransferReason, TransferResult, TransferTarget
 
@@ -46,6 +46,7 @@ class TelnyxCarrier:
     channel = CHANNEL
     stream_path = STREAM
     leg_ends_with_stream = False
+    can_press = True
 
     def __init__(self, options: TelnyxOptions, public_url: str, public_key: str, api_key: str) -> None:
         from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
@@ -148,6 +149,9 @@ class TelnyxCarrier:
 
     async def hang_up(self, call: str) -> None:
         await self._act(call, "hangup", {})
+
+    async def press(self, call: str, keys: str) -> None:
+        await self._act(call, "send_dtmf", {"digits": keys})
 
     async def transfer(self, call: str, target: TransferTarget) -> TransferResult:
         if target.warm:

@@ -15,7 +15,7 @@ from voice_agent.audio.g711 import ulaw_encode
 from voice_agent.call.wire import MarkMessage, WireMessage, WireTraits
 from voice_agent.channels.carriers.payloads import encoded, read_ulaw, stream_id
 from voice_agent.channels.messages import BadMessage, CallerHangUp
-from voice_agent.channels.pbx.fields import number_at, object_at, parameters_of, read_key, read_object, text_at
+from voice_agent.channels.streaming.fields import number_at, object_at, parameters_of, read_key, read_object, text_at
 from voice_agent.channels.streaming.serializer import Inbound, MarkReached, Message, Started
 
 CHANNEL = "twilio"
@@ -29,7 +29,7 @@ class TwilioSerializer:
     frame_ms = 20
 
     def __init__(self) -> None:
-        self.traits = WireTraits(CHANNEL, echoes_marks=True, can_transfer=True)
+        self.traits = WireTraits(CHANNEL, echoes_marks=True, can_transfer=True, can_send_digits=True)
         self._stream = ""
         self._stopped = False
 

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote
 from xml.sax.saxutils import escape, quoteattr
 
-from voice_agent.channels.carriers.api import RestApi
+from voice_agent.channels.carriers.api import ApiFault, RestApi
 from voice_agent.channels.carriers.carrier import Answer, Event, Placement, Progress, Ringing, Unsigned, xml
 from voice_agent.channels.carriers.request import CarrierRequest
 from voice_agent.channels.carriers.twilio import CHANNEL, TwilioSerializer
 from voice_agent.channels.outbound import DialOutcome
-from voice_agent.channels.streaming.channel import TOKEN_PARAMETER
+from voice_agent.channels.streaming.facts import TOKEN_PARAMETER
 from voice_agent.config import TwilioOptions
 from voice_agent.transfers import NOT_SUPPORTED, TransferReason, TransferResult, TransferTarget
 
@@ -41,6 +41,7 @@ class TwilioCarrier:
     channel = CHANNEL
     stream_path = STREAM
     leg_ends_with_stream = True
+    can_press = False
 
     def __init__(self, options: TwilioOptions, public_url: str, account_sid: str, auth_token: str) -> None:
         from twilio.request_validator import RequestValidator
@@ -128,6 +129,10 @@ class TwilioCarrier:
 
     async def hang_up(self, call: str) -> None:
         await self._update(call, Status="completed")
+
+    async def press(self, call: str, keys: str) -> None:
+        # `<Play digits>` would end the stream, and with it the call.
+        raise ApiFault(0, "only tones")
 
     async def transfer(self, call: str, target: TransferTarget) -> TransferResult:
         if target.warm:

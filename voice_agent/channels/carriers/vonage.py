@@ -12,7 +12,14 @@ from collections.abc import Iterable, Sequence
 
 from voice_agent.call.wire import MarkMessage, WireMessage, WireTraits
 from voice_agent.channels.messages import BadMessage
-from voice_agent.channels.pbx.fields import object_at, parameters_of, read_key, read_object, text_at, whole_samples
+from voice_agent.channels.streaming.fields import (
+    object_at,
+    parameters_of,
+    read_key,
+    read_object,
+    text_at,
+    whole_samples,
+)
 from voice_agent.channels.streaming.serializer import Inbound, MarkReached, Media, Message, Started
 
 CHANNEL = "vonage"
@@ -29,7 +36,7 @@ class VonageSerializer:
     frame_ms = 20
 
     def __init__(self) -> None:
-        self.traits = WireTraits(CHANNEL, echoes_marks=True, can_transfer=True)
+        self.traits = WireTraits(CHANNEL, echoes_marks=True, can_transfer=True, can_send_digits=True)
         self._started = False
 
     def opening(self) -> Iterable[Message]:

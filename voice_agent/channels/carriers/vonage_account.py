@@ -27,8 +27,8 @@ from voice_agent.channels.carriers.replays import Once
 from voice_agent.channels.carriers.request import CarrierRequest
 from voice_agent.channels.carriers.vonage import CALL_PARAMETER, CHANNEL, CONTENT_TYPE, VonageSerializer
 from voice_agent.channels.outbound import DialOutcome
-from voice_agent.channels.pbx.fields import text_at
-from voice_agent.channels.streaming.channel import TOKEN_PARAMETER
+from voice_agent.channels.streaming.facts import TOKEN_PARAMETER
+from voice_agent.channels.streaming.fields import text_at
 from voice_agent.config import VonageOptions
 from voice_agent.transfers import NOT_SUPPORTED, TransferReason, TransferResult, TransferTarget
 
@@ -165,6 +165,13 @@ class VonageCarrier:
 
     async def hang_up(self, call: str) -> None:
         await self._send("PUT", f"/v1/calls/{quote(call, safe='')}", {"action": "hangup"})
+
+    @property
+    def can_press(self) -> bool:
+        return bool(self._private_key)
+
+    async def press(self, call: str, keys: str) -> None:
+        await self._send("PUT", f"/v1/calls/{quote(call, safe='')}/dtmf", {"digits": keys})
 
     async def transfer(self, call: str, target: TransferTarget) -> TransferResult:
         if target.warm or not self._private_key:

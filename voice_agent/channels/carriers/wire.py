@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 from collections.abc import Sequence
 
 from voice_agent.call.wire import CallInputs
@@ -13,12 +14,15 @@ from voice_agent.channels.carriers.pending import Expected
 from voice_agent.channels.streaming.connection import Receive, Send
 from voice_agent.channels.streaming.serializer import Inbound, Serializer
 from voice_agent.channels.streaming.wire import StreamWire
+from voice_agent.digits import DIGITS_SENT, NO_DIGITS, PAUSE, PAUSE_S, DigitsReason, DigitsResult
 from voice_agent.transfers import TransferResult, TransferTarget
 
 log = logging.getLogger(__name__)
 
 HANG_UP_S = 6.0
 """Limit on ending a leg; the API's own limit lies within."""
+CARRIERS_KEY_S = 0.3
+"""How long carriers take for a key, about: they are asked at once and press one after the other."""
 
 
 class Leg:
@@ -41,6 +45,22 @@ class Leg:
         self.over = self.over or result.completed
         return result
 
+    async def send_digits(self, digits: str) -> DigitsResult:
+        """Press keys and pauses. The carrier is asked for the keys between two pauses at a time: each has its own word
+        for a pause, or none."""
+        if not self._carrier.can_press:
+            return NO_DIGITS
+        try:
+            for part in re.findall(f"{PAUSE}+|[^{PAUSE}]+", digits):
+                if part.startswith(PAUSE):
+                    await asyncio.sleep(PAUSE_S * len(part))
+                    continue
+                await self._carrier.press(self._expected.call, part)
+                await asyncio.sleep(CARRIERS_KEY_S * len(part))
+        except ApiFault as fault:
+            return DigitsResult(DigitsReason.TRUNK_ERROR if fault.status else DigitsReason.TIMEOUT, str(fault))
+        return DIGITS_SENT
+
     async def end(self) -> None:
         """End it, if closing the stream does not. Bounded; what fails is logged."""
         if self.over or self._carrier.leg_ends_with_stream:
@@ -54,7 +74,7 @@ class Leg:
 
 
 class CarrierWire(StreamWire):
-    """Implements `voice_agent.call.wire.TransferringWire`."""
+    """Implements `voice_agent.call.wire.TransferringWire` and `PressingWire`."""
 
     def __init__(
         self, receive: Receive, send: Send, serializer: Serializer, early: Sequence[Inbound], leg: Leg
@@ -78,3 +98,6 @@ class CarrierWire(StreamWire):
             return await self._leg.transfer(target)
         finally:
             self._transferred.set()
+
+    async def send_digits(self, digits: str) -> DigitsResult:
+        return await self._leg.send_digits(digits)

@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 from voice_agent.audio.g711 import alaw_decode, alaw_encode, ulaw_decode, ulaw_encode
 from voice_agent.call.wire import MarkMessage, WireMessage, WireTraits
 from voice_agent.channels.messages import BadMessage
-from voice_agent.channels.pbx.fields import number_at, object_at, parameters_of, read_key, read_object, text_at
-from voice_agent.channels.pbx.fields import whole_samples as _same
+from voice_agent.channels.streaming.fields import number_at, object_at, parameters_of, read_key, read_object, text_at
+from voice_agent.channels.streaming.fields import whole_samples as _same
 from voice_agent.channels.streaming.serializer import (
     DRAIN_MARK,
     FlowControl,
@@ -64,7 +64,7 @@ class AsteriskSerializer:
 
     @property
     def traits(self) -> WireTraits:
-        return WireTraits(CHANNEL, echoes_marks=self._json)
+        return WireTraits(CHANNEL, echoes_marks=self._json, can_send_digits=True)
 
     @property
     def rate(self) -> int:

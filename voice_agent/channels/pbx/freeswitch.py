@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 
 from voice_agent.call.wire import WireMessage, WireTraits
 from voice_agent.channels.messages import CLEAR, BadMessage, CallerHangUp, hang_up
-from voice_agent.channels.pbx.fields import parameters_of, read_key, read_object, text_at, whole_samples
+from voice_agent.channels.streaming.fields import parameters_of, read_key, read_object, text_at, whole_samples
 from voice_agent.channels.streaming.serializer import Inbound, Media, Message, Started
 
 CHANNEL = "freeswitch"
@@ -28,7 +28,7 @@ class FreeSwitchSerializer:
 
     def __init__(self, rate: int = RATES[0]) -> None:
         """Args: ``rate`` in Hz, one of `RATES`: the stream itself does not tell."""
-        self.traits = WireTraits(CHANNEL)
+        self.traits = WireTraits(CHANNEL, can_send_digits=True)
         self.rate = rate
         self._started = False
         self._head = f'{{"type":"streamAudio","data":{{"audioDataType":"raw","sampleRate":{rate},"audioData":"'

@@ -20,7 +20,7 @@ from typing import Any
 from voice_agent.audio.g711 import ulaw_decode, ulaw_encode
 from voice_agent.call.wire import WireMessage, WireTraits
 from voice_agent.channels.messages import BadMessage, Mute
-from voice_agent.channels.pbx.fields import object_at, parameters_of, read_key, read_object, text_at
+from voice_agent.channels.streaming.fields import object_at, parameters_of, read_key, read_object, text_at
 from voice_agent.channels.streaming.serializer import Answer, Farewell, Inbound, Media, Message, Started
 
 CHANNEL = "genesys"
@@ -42,7 +42,7 @@ class GenesysSerializer:
     far_end_closes = True
 
     def __init__(self, session: str = "", organization: str = "") -> None:
-        self.traits = WireTraits(CHANNEL)
+        self.traits = WireTraits(CHANNEL, can_send_digits=True)
         self._session, self._organization = session, organization
         self._sent = self._received = 0
         self._channels, self._ours = 1, 0

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 
 from voice_agent.call.wire import MarkMessage, WireMessage, WireTraits
 from voice_agent.channels.messages import BadMessage
-from voice_agent.channels.pbx.fields import (
+from voice_agent.channels.streaming.fields import (
     number_at,
     object_at,
     parameters_of,
@@ -34,7 +34,7 @@ class JambonzSerializer:
     frame_ms = 20
 
     def __init__(self) -> None:
-        self.traits = WireTraits(CHANNEL, echoes_marks=True)
+        self.traits = WireTraits(CHANNEL, echoes_marks=True, can_send_digits=True)
         self.rate = RATES[0]
         self._started = False
 

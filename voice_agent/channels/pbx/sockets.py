@@ -11,13 +11,13 @@ from collections.abc import Callable, Mapping
 from urllib.parse import parse_qsl
 
 from voice_agent.channels.desk import CallDesk
+from voice_agent.channels.doorkeeper import Denial, Doorkeeper
 from voice_agent.channels.messages import BadMessage
 from voice_agent.channels.pbx import asterisk, freeswitch, genesys, jambonz
 from voice_agent.channels.pbx.genesys_signature import BadSignature, SignatureCheck
 from voice_agent.channels.streaming.channel import MediaSocketChannel
 from voice_agent.channels.streaming.connection import Scope
 from voice_agent.channels.streaming.serializer import Serializer
-from voice_agent.channels.websocket import Denial, Doorkeeper
 from voice_agent.config import Channels, GenesysOptions
 from voice_agent.diagnostics import RemediableError
 

@@ -17,7 +17,6 @@ from collections.abc import Callable
 from enum import Enum
 from typing import Any
 
-from voice_agent.call.keys import KEYS
 from voice_agent.channels.sip import sdp
 from voice_agent.channels.sip.addresses import BadSip
 from voice_agent.channels.sip.agent import Credentials, UserAgent
@@ -26,6 +25,7 @@ from voice_agent.channels.sip.message import Request, Response
 from voice_agent.channels.sip.referral import Referral, refused
 from voice_agent.channels.sip.transactions import Address, Transaction
 from voice_agent.channels.sip.wire import SipWire
+from voice_agent.digits import KEYS
 from voice_agent.transfers import TransferReason, TransferResult, TransferTarget
 
 log = logging.getLogger(__name__)

@@ -19,6 +19,7 @@ from voice_agent.channels.limits import TokenBucket
 from voice_agent.channels.sip import rtp
 from voice_agent.channels.sip.codecs import transcoder
 from voice_agent.channels.sip.jitter import Heard, JitterBuffer
+from voice_agent.channels.sip.presses import Press
 from voice_agent.channels.sip.sdp import Agreed
 from voice_agent.channels.sip.transactions import Address
 
@@ -156,13 +157,14 @@ class MediaSender:
         self.ssrc = secrets.randbits(32)
         # Not from the top: some receivers take a wrap-around within the first packets for a loss.
         self._sequence = secrets.randbits(15)
-        self._timestamp = secrets.randbits(31)
+        self._timestamp = self._pressed_at = secrets.randbits(31)
         self.agree(agreed)
 
     def agree(self, agreed: Agreed) -> None:
         """Speak what is agreed from now on."""
         codec = agreed.codec
         self._payload_type, self._steps = agreed.payload_type, codec.clock * FRAME_MS // 1000
+        self._dtmf_type = agreed.dtmf_type
         self._transcoder = transcoder(codec)
         self._resampler = Resampler(SAMPLE_RATE, codec.rate)
         self._reframer = Reframer(codec.rate * FRAME_MS // 1000 * SAMPLE_BYTES)
@@ -172,7 +174,19 @@ class MediaSender:
     def packet(self, pcm: bytes | None, skipped: int, *, first: bool) -> bytes:
         """Return the packet of a frame; None stands for silence. ``skipped``: frames that were not sent before it."""
         frames = self._reframer.push(self._resampler.push(pcm or SILENCE)) or [self._reframer.flush()]
-        self._sequence = (self._sequence + 1) & 0xFFFF
-        self._timestamp = (self._timestamp + self._steps * (1 + skipped)) & 0xFFFFFFFF
+        self._advance(skipped)
         payload = self._transcoder.encode(frames[0])
         return bytes(rtp.Packet(self._payload_type, self._sequence, self._timestamp, self.ssrc, payload, first))
+
+    def press(self, press: Press, skipped: int) -> bytes:
+        """Return the packet of a key, in the place of a frame. All packets of one key have the time of its first."""
+        assert self._dtmf_type is not None
+        self._advance(skipped)
+        if press.first:
+            self._pressed_at = self._timestamp
+        payload = rtp.event(press.key, press.held * self._steps, end=press.end)
+        return bytes(rtp.Packet(self._dtmf_type, self._sequence, self._pressed_at, self.ssrc, payload, press.first))
+
+    def _advance(self, skipped: int) -> None:
+        self._sequence = (self._sequence + 1) & 0xFFFF
+        self._timestamp = (self._timestamp + self._steps * (1 + skipped)) & 0xFFFFFFFF

@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 from dataclasses import dataclass, field
 
-from voice_agent.call.keys import KEYS
+from voice_agent.digits import KEYS
 
 HEADER_BYTES = 12
 MAX_PACKET_BYTES = 2048

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Iterator
 from typing import Protocol
 
 from voice_agent.call.clock import MediaClock
@@ -12,8 +13,10 @@ from voice_agent.channels.intake import Intake
 from voice_agent.channels.sip.media import MediaReceiver, MediaSender
 from voice_agent.channels.sip.outflow import FRAME_S, Outflow
 from voice_agent.channels.sip.ports import MediaPort, MediaPorts
+from voice_agent.channels.sip.presses import Press, presses
 from voice_agent.channels.sip.sdp import Agreed, Direction
 from voice_agent.channels.sip.transactions import Address
+from voice_agent.digits import DIGITS_SENT, NO_DIGITS, DigitsReason, DigitsResult
 from voice_agent.telemetry.metrics import AUDIO_DROPPED
 from voice_agent.transfers import TransferReason, TransferResult, TransferTarget
 
@@ -43,9 +46,9 @@ class Signalling(Protocol):
 
 
 class SipWire:
-    """Implements `voice_agent.call.wire.TransferringWire`. Make it on the event loop."""
+    """Implements `voice_agent.call.wire.TransferringWire` and `PressingWire`. Make it on the event loop."""
 
-    traits = WireTraits(CHANNEL, can_transfer=True)
+    traits = WireTraits(CHANNEL, can_transfer=True, can_send_digits=True)
 
     def __init__(self, clock: MediaClock, ports: MediaPorts) -> None:
         self._clock, self._ports = clock, ports
@@ -61,6 +64,8 @@ class SipWire:
         self._call: CallInputs | None = None
         self._over: asyncio.Future[str] = self._loop.create_future()
         self._transferring: asyncio.Future[TransferResult] | None = None
+        self._presses: Iterator[Press | None] | None = None
+        self._pressed: asyncio.Future[str] = self._loop.create_future()
         self._closing = False
         self._dropped_s = 0.0
         self._timers: dict[str, asyncio.TimerHandle] = {}
@@ -176,6 +181,20 @@ class SipWire:
         finally:
             transferring.set_result(result)
 
+    async def send_digits(self, digits: str) -> DigitsResult:
+        agreed = self._agreed
+        if agreed is None or agreed.dtmf_type is None:
+            return NO_DIGITS
+        if agreed.held or self._over.done():
+            return DigitsResult(DigitsReason.TRUNK_ERROR, "on hold" if agreed.held else "over")
+        self._pressed = self._loop.create_future()
+        self._presses = presses(digits)
+        try:
+            await asyncio.wait({self._pressed, self._over}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            self._presses = None
+        return DIGITS_SENT if self._pressed.done() else DigitsResult(DigitsReason.TRUNK_ERROR, "over")
+
     # Out
 
     def _tick(self) -> None:
@@ -187,9 +206,25 @@ class SipWire:
             return
         to = self._destination(agreed)
         for due in self._outflow.due(self._loop.time(), tick=tick):
-            packet = sender.packet(due.pcm, due.skipped, first=due.first)
+            press = self._next_press()
+            if press is not None and agreed.dtmf_type is not None:
+                packet = sender.press(press, due.skipped)
+            else:
+                packet = sender.packet(due.pcm, due.skipped, first=due.first)
             if agreed.direction in (Direction.BOTH, Direction.SEND):
                 port.send(packet, to)
+
+    def _next_press(self) -> Press | None:
+        """Return the key packet that leaves in the place of this frame, if one is due."""
+        if self._presses is None:
+            return None
+        try:
+            return next(self._presses)
+        except StopIteration:
+            self._presses = None
+            if not self._pressed.done():
+                self._pressed.set_result("pressed")
+            return None
 
     def _destination(self, agreed: Agreed) -> Address:
         """Where the far end's media comes from, which holds behind routers too; until then where it says."""

@@ -18,6 +18,7 @@ from urllib.parse import parse_qsl
 
 from voice_agent.channels import identifiers
 from voice_agent.channels.desk import CallDesk, CallRefused, CallRequest
+from voice_agent.channels.doorkeeper import Doorkeeper, deny
 from voice_agent.channels.messages import BadMessage, CallerHangUp
 from voice_agent.channels.streaming.connection import (
     NORMAL_CLOSURE,
@@ -27,6 +28,7 @@ from voice_agent.channels.streaming.connection import (
     Scope,
     Send,
 )
+from voice_agent.channels.streaming.facts import TOKEN_PARAMETER, facts_of
 from voice_agent.channels.streaming.serializer import (
     Answer,
     Farewell,
@@ -39,7 +41,6 @@ from voice_agent.channels.streaming.serializer import (
 )
 from voice_agent.channels.streaming.wire import StreamWire
 from voice_agent.channels.tokens import PREFIX, CallTokens, Grant, TokenRefused, granted
-from voice_agent.channels.websocket import Doorkeeper, deny
 from voice_agent.telemetry.metrics import CONNECTIONS_REFUSED
 
 log = logging.getLogger(__name__)
@@ -50,8 +51,6 @@ HANDSHAKE_MESSAGES = 200
 """Messages read before that; more are no handshake."""
 MAX_HANDSHAKES = 200
 """Connections of one channel that have not said which call they are; more are turned away."""
-TOKEN_PARAMETER = "token"
-"""Parameter of a stream that carries a call token, where the provider can send it in no other way."""
 
 MakeSerializer = Callable[[Scope], Serializer]
 """Makes the serializer of one connection, from the ASGI scope of its upgrade. Raises `BadMessage` for a bad query."""
@@ -144,14 +143,17 @@ class MediaSocketChannel:
     def request(self, scope: Scope, serializer: Serializer, started: Started) -> CallRequest:
         """Return who is to be connected. Raises `Refused` or `TokenRefused`."""
         query = dict(parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True))
-        grant = granted(scope) or self._grant_of(started)
+        opened_by = granted(scope)
+        grant = opened_by or self._grant_of(started)
         asked = query.get("conversation")
         conversation_id = identifiers.chosen(asked, grant)
         if conversation_id is None:
             raise Refused("bad_conversation")
         if grant is None and not asked and identifiers.is_conversation_id(started.call):
             conversation_id = started.call
-        return CallRequest(conversation_id, serializer.traits.channel, grant=grant)
+        # Whoever came with no more than a token may say nothing beyond what the application has said with it.
+        facts = facts_of(started, query) if opened_by is None else {}
+        return CallRequest(conversation_id, serializer.traits.channel, grant=grant, facts=facts)
 
     def wire(
         self, scope: Scope, receive: Receive, send: Send, serializer: Serializer, early: Sequence[Inbound]

@@ -1,4 +1,4 @@
-"""Reading the JSON that exchanges send. Whatever it holds, no more than a `BadMessage` comes of it. Pure."""
+"""Reading the JSON that far ends send. Whatever it holds, no more than a `BadMessage` comes of it. Pure."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from voice_agent.call.keys import KEYS
 from voice_agent.channels.messages import BadMessage, Key, whole
+from voice_agent.digits import KEYS
 
 MAX_PARAMETERS = 64
 """Parameters of a stream that are kept."""
