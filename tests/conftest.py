@@ -14,6 +14,9 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from tests.support.llama_server import LlamaServer
+from tests.support.llama_server import llama_server as start_llama_server
+
 settings.register_profile("no_deadline", deadline=None)
 settings.load_profile("no_deadline")
 
@@ -24,6 +27,13 @@ def _data_directory_of_the_run(tmp_path_factory: pytest.TempPathFactory) -> Iter
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_DATA_HOME", str(tmp_path_factory.mktemp("data")))
         yield
+
+
+@pytest.fixture(scope="session")
+def llama_server() -> Iterator[LlamaServer]:
+    """A real, small model behind an OpenAI-compatible server: one for all tests that want it."""
+    with start_llama_server() as server:
+        yield server
 
 
 @pytest.fixture(autouse=True)

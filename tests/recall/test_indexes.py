@@ -81,7 +81,7 @@ class TestQdrant(IndexContract):
 
 
 def test_a_server_that_is_not_there_is_named_with_a_remedy() -> None:
-    from voice_agent.recall.qdrant_index import connect
+    from voice_agent.recall.qdrant_requests import connect
 
     index = QdrantIndex(lambda: connect("http://127.0.0.1:9", None), "x", "the Qdrant server at http://127.0.0.1:9")
     with pytest.raises(RemediableError, match=r"http://127.0.0.1:9 cannot be used for recall.*embedded"):

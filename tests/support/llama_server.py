@@ -100,6 +100,10 @@ def _serve() -> None:
     params.port = 0
     params.n_parallel = 1
     params.n_ctx = 2048
+    # It answers chats and embeddings; a text has to fit into one batch.
+    params.embedding = True
+    params.pooling_type = xllamacpp.llama_pooling_type.LLAMA_POOLING_TYPE_MEAN
+    params.n_ubatch = params.n_batch = 2048
     params.cpuparams.n_threads = 1
     params.cpuparams_batch.n_threads = 1
     params.warmup = False

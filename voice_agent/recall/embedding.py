@@ -137,6 +137,7 @@ class LiteLlmEmbedder:
         self.identity = f"{options.provider}/{options.model}{place}"
         self._slots = asyncio.Semaphore(4)
         self._waiting = 0
+        self._size: int | None = None
 
     async def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         import numpy as np
@@ -155,30 +156,49 @@ class LiteLlmEmbedder:
         return unit
 
     async def _request(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        import numpy as np
-
-        from voice_agent.llm.litellm_model import import_litellm
+        from voice_agent.llm.litellm_model import NO_KEY, import_litellm
 
         litellm = await asyncio.to_thread(import_litellm)
         options = self._options
         given: dict[str, Any] = {"api_key": self._key} if self._key else {}
         if options.base_url:
-            given["api_base"] = options.base_url
+            # A key in the provider's own variable is meant for the provider, not for whoever answers there.
+            given = {"api_key": self._key or NO_KEY, "api_base": options.base_url}
         async with self._slots:
             try:
-                answer = await litellm.aembedding(
-                    model=f"{options.provider}/{options.model}",
-                    input=list(texts),
-                    timeout=options.timeout_s,
-                    encoding_format="float",
-                    **given,
-                )
-                rows = sorted(answer.data, key=lambda row: row["index"])
-                vectors = np.asarray([row["embedding"] for row in rows], np.float32)
+                # litellm's client tries again by itself; the limit is on all of it.
+                async with asyncio.timeout(options.timeout_s):
+                    answer = await litellm.aembedding(
+                        model=f"{options.provider}/{options.model}",
+                        input=list(texts),
+                        timeout=options.timeout_s,
+                        encoding_format="float",
+                        **given,
+                    )
+                found = self._vectors(answer.data, len(texts))
+            except EmbeddingFailed:
+                raise
             except Exception as fault:
                 raise EmbeddingFailed(f"{self.identity} failed: {type(fault).__name__}") from fault
-        if vectors.ndim != 2 or len(vectors) != len(texts) or not np.isfinite(vectors).all():
+        self._size = found.shape[1]
+        return found
+
+    def _vectors(self, rows: Sequence[Any], count: int) -> NDArray[np.float32]:
+        """Return the vectors in the order of the texts, which is that of ``index`` and need not be that of the rows."""
+        import numpy as np
+
+        by_index = {row["index"]: row["embedding"] for row in rows}
+        sizes = {len(vector) for vector in by_index.values()}
+        if len(rows) != count or by_index.keys() != set(range(count)) or len(sizes) != 1 or sizes == {0}:
             raise EmbeddingFailed(f"{self.identity} returned no vector for each text")
+        vectors = np.asarray([by_index[index] for index in range(count)], np.float32)
+        if vectors.ndim != 2 or not np.isfinite(vectors).all():
+            raise EmbeddingFailed(f"{self.identity} returned what is no vector")
+        if self._size not in (None, vectors.shape[1]):
+            raise EmbeddingFailed(
+                f"{self.identity} returned {vectors.shape[1]} numbers a text, and {self._size} before: another model "
+                "answers under its name"
+            )
         return vectors
 
     async def aclose(self) -> None:

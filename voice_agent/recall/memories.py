@@ -13,7 +13,6 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
@@ -24,6 +23,9 @@ from voice_agent.recall.documents import Document
 from voice_agent.recall.embedding import Embedder, EmbeddingFailed
 from voice_agent.recall.entries import Episode, Found, Kind, Source, Who
 from voice_agent.recall.index import Forget, Index, IndexUnavailable
+from voice_agent.recall.index_threads import IndexThreads
+from voice_agent.recall.procedures import Procedures
+from voice_agent.recall.references import differences
 from voice_agent.telemetry.metrics import RECALL_FAILURES, RECALL_SECONDS
 
 if TYPE_CHECKING:
@@ -37,8 +39,6 @@ FILL_AT_ONCE = 32
 MAX_QUERY_CHARS = 2000
 ASKED = 0.6
 """What a question that is searched for on purpose may lie further away than what comes unasked, as a share."""
-MAX_PROJECTS = 4
-"""Versions of a project whose tools and skills are kept as vectors."""
 REPORT_AGAIN_S = 60.0
 Progress = Callable[[int, int], None]
 _FAULTS = (EmbeddingFailed, IndexUnavailable, RemediableError)
@@ -63,14 +63,12 @@ class Memories:
         self.options, self._index, self._make_embedder = options, index, embedder
         self._exists, self._clock = exists, clock
         self._embedder: Embedder | None = None
-        # Reading does not wait for a commit: two threads, as the index has two connections.
-        self._readers = ThreadPoolExecutor(1, "recall-reader")
-        self._writers = ThreadPoolExecutor(1, "recall-writer")
+        self._threads = IndexThreads()
+        self._procedures = Procedures(self._embed)
         self._opening = asyncio.Lock()
         self._documents = 0
         self._waiting_for_vectors = 0
         self._reported_at = -REPORT_AGAIN_S
-        self._procedures: dict[tuple[tuple[str, str], ...], Vectors] = {}
         self._owners: frozenset[str] = frozenset()
 
     # --- what the dialogue asks ----------------------------------------------------------------
@@ -172,24 +170,12 @@ class Memories:
         return found or None
 
     async def fitting(self, query: str, procedures: Mapping[str, Sequence[str]]) -> Sequence[str] | None:
-        """See `Recalls.fitting`. A tool is as near as its nearest line."""
-        lines = tuple((name, line[:MAX_QUERY_CHARS]) for name, of in procedures.items() for line in of if line.strip())
-        if not query.strip() or not lines:
-            return None
+        """See `Recalls.fitting`."""
         try:
-            if lines not in self._procedures:
-                vectors = await self._embed([line for _, line in lines])
-                while len(self._procedures) >= MAX_PROJECTS:
-                    del self._procedures[next(iter(self._procedures))]
-                self._procedures[lines] = vectors
-            (vector,) = await self._embed([query[:MAX_QUERY_CHARS]])
+            return await self._procedures.fitting(query[:MAX_QUERY_CHARS], procedures)
         except _FAULTS as fault:
             self._failed(fault)
             return None
-        best: dict[str, float] = {}
-        for (name, _), score in zip(lines, self._procedures[lines] @ vector, strict=True):
-            best[name] = max(best.get(name, -1.0), float(score))
-        return sorted(best, key=lambda name: -best[name])
 
     # --- what is learnt ------------------------------------------------------------------------
 
@@ -277,10 +263,7 @@ class Memories:
         Raises:
             EmbeddingFailed, IndexUnavailable: What was learnt up to then is kept.
         """
-        known = {(s.owner, s.name): s.digest for s in await self.sources(Kind.REFERENCE)}
-        wanted = {(owner, text.name): text for owner, texts in references.items() for text in texts}
-        changed = {key: text for key, text in wanted.items() if known.get(key) != text.digest}
-        gone = known.keys() - wanted.keys()
+        changed, gone = differences(await self.sources(Kind.REFERENCE), references)
         self._owners -= {owner for owner, _ in (*changed, *gone)}
         for owner, name in gone:
             await self.unlearn(name, kind=Kind.REFERENCE, owner=owner)
@@ -341,11 +324,10 @@ class Memories:
         if embedder is not None:
             await embedder.aclose()
             try:
-                await asyncio.get_running_loop().run_in_executor(self._writers, self._index.close)
-            except RuntimeError:
+                await self._write(self._index.close)
+            except IndexUnavailable:
                 log.debug("the index of recall was closed before")
-        self._readers.shutdown(wait=False, cancel_futures=True)
-        self._writers.shutdown(wait=False, cancel_futures=True)
+        self._threads.close()
 
     # --- threads -------------------------------------------------------------------------------
 
@@ -355,16 +337,10 @@ class Memories:
         return await self._embedder.embed(texts)
 
     async def _read(self, work: Callable[[], T]) -> T:
-        return await self._on(self._readers, work)
+        return await self._threads.read(work)
 
     async def _write(self, work: Callable[[], T]) -> T:
-        return await self._on(self._writers, work)
-
-    async def _on(self, thread: ThreadPoolExecutor, work: Callable[[], T]) -> T:
-        try:
-            return await asyncio.get_running_loop().run_in_executor(thread, work)
-        except RuntimeError as fault:  # the thread was shut down before
-            raise IndexUnavailable(str(fault)) from fault
+        return await self._threads.write(work)
 
     def _failed(self, fault: Exception) -> None:
         RECALL_FAILURES.inc()

@@ -57,7 +57,8 @@ def _path(config: ProjectConfig, store: ConversationStore | None) -> Path | None
 
 
 def _qdrant(config: ProjectConfig) -> Index:
-    from voice_agent.recall.qdrant_index import QdrantIndex, connect
+    from voice_agent.recall.qdrant_index import QdrantIndex
+    from voice_agent.recall.qdrant_requests import connect
 
     options = config.integrations.recall.index
     key, url = os.environ.get(options.api_key_env), options.url or ""

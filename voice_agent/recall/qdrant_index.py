@@ -12,32 +12,19 @@ import uuid
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from voice_agent.diagnostics import RemediableError, missing_package
+from voice_agent.diagnostics import RemediableError
 from voice_agent.recall.chunks import embedded_text
 from voice_agent.recall.entries import Episode, Found, Kind, Passage, Source, Who
 from voice_agent.recall.index import Forget, IndexUnavailable, Pending
+from voice_agent.recall.qdrant_requests import has, matching
 
 if TYPE_CHECKING:
     from voice_agent.recall.index import Vector, Vectors
 
 T = TypeVar("T")
-TIMEOUT_S = 5
 PAGE = 256
 _SPACE = uuid.UUID("8d3f1c52-6b0e-4b8e-9a53-1f3a5c1f7e10")
 """Names of points are made in it; any fixed value does."""
-
-
-def connect(url: str, key: str | None) -> Any:
-    """Return a client; it connects with its first request.
-
-    Raises:
-        RemediableError: The package is not installed.
-    """
-    try:
-        from qdrant_client import QdrantClient
-    except ImportError as error:
-        raise missing_package("qdrant-client", "qdrant") from error
-    return QdrantClient(url=url, api_key=key, timeout=TIMEOUT_S, check_compatibility=False)
 
 
 class QdrantIndex:
@@ -106,8 +93,8 @@ class QdrantIndex:
             self._need(self._texts, vectors.shape[1])
             for at in range(0, len(points), PAGE):
                 self._client.upsert(self._texts, points[at : at + PAGE], wait=True)
-            former = _filter(kind=source.kind.value, owner=source.owner, name=source.name)
-            former.must_not = [_is("edition", about["edition"])]
+            former = matching(kind=source.kind.value, owner=source.owner, name=source.name)
+            former.must_not = [has("edition", about["edition"])]
             self._client.delete(self._texts, models.FilterSelector(filter=former), wait=True)
 
         self._try(write)
@@ -116,7 +103,7 @@ class QdrantIndex:
         from qdrant_client import models
 
         def write() -> bool:
-            where, removed = _filter(kind=kind.value, owner=owner, name=name), 0
+            where, removed = matching(kind=kind.value, owner=owner, name=name), 0
             for collection in self._all("-texts-"):
                 removed += int(self._client.count(collection, count_filter=where).count)
                 self._client.delete(collection, models.FilterSelector(filter=where), wait=True)
@@ -127,8 +114,8 @@ class QdrantIndex:
     def sources(self, kind: Kind, owner: str | None = None) -> Sequence[Source]:
         def read() -> list[Source]:
             where = {"kind": kind.value} if owner is None else {"kind": kind.value, "owner": owner}
-            where_first = _filter(**where)
-            where_first.must.append(_is("nth", 0))
+            where_first = matching(**where)
+            where_first.must.append(has("nth", 0))
             newest: dict[tuple[str, str], Source] = {}
             for collection in self._all("-texts-"):
                 for point in self._scrolled(collection, where_first):
@@ -167,8 +154,8 @@ class QdrantIndex:
     ) -> Sequence[Found]:
         from qdrant_client import models
 
-        allowed: list[Any] = [_filter(kind=Kind.DOCUMENT.value)] if documents else []
-        allowed += [_filter(kind=Kind.REFERENCE.value, owner=owner) for owner in owners]
+        allowed: list[Any] = [matching(kind=Kind.DOCUMENT.value)] if documents else []
+        allowed += [matching(kind=Kind.REFERENCE.value, owner=owner) for owner in owners]
         if not allowed:
             return []
         points = self._near(self._texts, vector, models.Filter(should=allowed), limit, threshold)
@@ -183,9 +170,9 @@ class QdrantIndex:
     def episodes(self, vector: Vector, who: Who, *, limit: int, threshold: float) -> Sequence[Found]:
         from qdrant_client import models
 
-        allowed = [_filter(conversation=who.conversation, caller="")]
+        allowed = [matching(conversation=who.conversation, caller="")]
         if who.caller:
-            allowed.append(_filter(caller=who.caller))
+            allowed.append(matching(caller=who.caller))
         points = self._near(self._said, vector, models.Filter(should=allowed), limit, threshold)
         found = [(p.payload, float(p.score)) for p in points]
         return [Found(Kind.EPISODE, p["conversation"], "", p["text"], s, p["moment"], p["turn"]) for p, s in found]
@@ -201,7 +188,7 @@ class QdrantIndex:
         from qdrant_client import models
 
         given = {"conversation": what.conversation, "caller": what.caller}
-        where = _filter(**{key: value for key, value in given.items() if value is not None})
+        where = matching(**{key: value for key, value in given.items() if value is not None})
         if what.older_than is not None:
             where.must.append(models.FieldCondition(key="moment", range=models.Range(lt=what.older_than)))
 
@@ -290,15 +277,3 @@ class QdrantIndex:
         except Exception as fault:
             # What a server says may hold what callers said: only the kind of fault is told.
             raise IndexUnavailable(f"{self._place} did not answer as expected: {type(fault).__name__}") from fault
-
-
-def _is(key: str, value: object) -> Any:
-    from qdrant_client import models
-
-    return models.FieldCondition(key=key, match=models.MatchValue(value=value))
-
-
-def _filter(**fields: str) -> Any:
-    from qdrant_client import models
-
-    return models.Filter(must=[_is(key, value) for key, value in fields.items()])

@@ -12,9 +12,7 @@ those of episodes are read for the one caller who is on the line.
 from __future__ import annotations
 
 import sqlite3
-import threading
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -25,8 +23,10 @@ from voice_agent.recall.chunks import embedded_text
 from voice_agent.recall.entries import Episode, Found, Kind, Passage, Source, Who
 from voice_agent.recall.fusion import fused
 from voice_agent.recall.index import MAX_EPISODES_SEARCHED, Forget, IndexUnavailable, OtherModel, Pending
-from voice_agent.recall.sqlite_schema import connect, make_tables, prepare
-from voice_agent.recall.words import quoted
+from voice_agent.recall.sqlite_link import Link
+from voice_agent.recall.sqlite_schema import make_tables, prepare
+from voice_agent.recall.sqlite_vectors import Matrix, blob, check_kept, check_size, stacked
+from voice_agent.recall.sqlite_words import by_words
 
 if TYPE_CHECKING:
     from voice_agent.recall.index import Vector, Vectors
@@ -37,66 +37,7 @@ MEANING = 3.0
 among the first five for 95 of 100 at any weight from 2 to 4, for 90 by meaning alone, and for 66 by words alone."""
 CANDIDATES = 20
 """Passages of each ranking, by meaning and by words, that are considered."""
-COMMON = 500
-"""A word in more passages than this is not searched for."""
-RANKED = 200
-"""Passages ranked by words before those that may not be seen are taken out."""
-_RANK = "bm25(2.0, 1.0)"
-"""Okapi BM25; what stands in a title counts twice."""
 _PASSAGE = "SELECT p.key, s.kind, p.place, p.title, p.text FROM passages p JOIN sources s ON s.key = p.source"
-
-
-class _Link:
-    """A connection, used by one thread at a time."""
-
-    def __init__(self, path: Path | None, *, read_only: bool = False) -> None:
-        self._connection = connect(path, read_only=read_only)
-        self._lock = threading.Lock()
-
-    @contextmanager
-    def use(self) -> Iterator[sqlite3.Connection]:
-        with self._lock:
-            try:
-                yield self._connection
-            except sqlite3.ProgrammingError as fault:  # closed meanwhile
-                raise IndexUnavailable(str(fault)) from fault
-            except sqlite3.Error as fault:
-                raise IndexUnavailable(f"the index of recall: {fault}") from fault
-
-    def close(self) -> None:
-        with self._lock:
-            self._connection.close()
-
-
-class _Matrix:
-    """Vectors of texts as they were at one change of the file."""
-
-    def __init__(self, connection: sqlite3.Connection, changes: str) -> None:
-        rows = connection.execute(
-            "SELECT p.key, s.kind, s.owner, p.vector FROM passages p JOIN sources s ON s.key = p.source"
-            " WHERE p.vector IS NOT NULL ORDER BY p.key"
-        ).fetchall()
-        self.changes = changes
-        self.keys = np.array([row[0] for row in rows], np.int64)
-        self.vectors = _stacked([row[3] for row in rows])
-        self._groups: dict[tuple[str, str], int] = {}
-        self._group = np.array([self._groups.setdefault((r[1], r[2]), len(self._groups)) for r in rows], np.int32)
-
-    def nearest(self, vector: Vector, documents: bool, owners: Sequence[str], limit: int) -> list[tuple[int, float]]:
-        if not len(self.keys):
-            return []
-        allowed = [
-            number
-            for (kind, owner), number in self._groups.items()
-            if (documents if kind == Kind.DOCUMENT else owner in owners)
-        ]
-        scores = self.vectors @ vector
-        if len(allowed) < len(self._groups):
-            scores = np.where(np.isin(self._group, allowed), scores, -2.0)
-        count = min(limit, len(scores))
-        best = np.argpartition(-scores, count - 1)[:count]
-        ordered = best[np.argsort(-scores[best])]
-        return [(int(self.keys[at]), float(scores[at])) for at in ordered if scores[at] > -2.0]
 
 
 class SqliteIndex:
@@ -106,22 +47,22 @@ class SqliteIndex:
 
     def __init__(self, path: Path | None) -> None:
         self.path, self._identity = path, ""
-        self._writer: _Link | None = None
-        self._reader: _Link | None = None
-        self._matrix: _Matrix | None = None
+        self._writer: Link | None = None
+        self._reader: Link | None = None
+        self._matrix: Matrix | None = None
 
     def open(self, identity: str) -> int:
         self._identity = identity
         try:
             if self.path is not None:
                 prepare(self.path)
-            self._writer = _Link(self.path)
+            self._writer = Link(self.path)
             if self.path is None:
                 self._reader = self._writer
                 with self._writer.use() as connection:
                     make_tables(connection)
             else:
-                self._reader = _Link(self.path, read_only=True)
+                self._reader = Link(self.path, read_only=True)
             return self._write(self._claim)
         except (sqlite3.Error, IndexUnavailable) as fault:
             raise RemediableError(
@@ -145,6 +86,7 @@ class SqliteIndex:
     def replace(self, source: Source, passages: Sequence[Passage], vectors: Vectors) -> None:
         def write(connection: sqlite3.Connection) -> None:
             self._check_model(connection)
+            check_kept(connection, vectors)
             _remove(connection, source.kind, source.owner, source.name)
             cursor = connection.execute(
                 "INSERT INTO sources (kind, owner, name, digest, learnt_at, passages) VALUES (?, ?, ?, ?, ?, ?)",
@@ -153,7 +95,7 @@ class SqliteIndex:
             connection.executemany(
                 "INSERT INTO passages (source, title, text, place, vector) VALUES (?, ?, ?, ?, ?)",
                 [
-                    (cursor.lastrowid, _whole(p.title), _whole(p.text), _whole(p.source), _blob(vector))
+                    (cursor.lastrowid, _whole(p.title), _whole(p.text), _whole(p.source), blob(vector))
                     for p, vector in zip(passages, vectors, strict=True)
                 ],
             )
@@ -185,20 +127,20 @@ class SqliteIndex:
         with self._read() as connection:
             near = self._vectors(connection).nearest(vector, documents, owners, max(CANDIDATES, limit))
             cosine = dict(near)
-            by_meaning = [key for key, score in near if score >= threshold]
-            by_words = _by_words(connection, words, documents, owners, max(CANDIDATES, limit))
-            best = fused(by_meaning, by_words, weights=(MEANING, 1.0))[:limit]
+            nearest = [key for key, score in near if score >= threshold]
+            shared = by_words(connection, words, documents, owners, max(CANDIDATES, limit))
+            best = fused(nearest, shared, weights=(MEANING, 1.0))[:limit]
             return _found(connection, best, cosine)
 
     def search_words(self, words: str, *, documents: bool, owners: Sequence[str], limit: int) -> Sequence[Found]:
         with self._read() as connection:
-            return _found(connection, _by_words(connection, words, documents, owners, limit), {})
+            return _found(connection, by_words(connection, words, documents, owners, limit), {})
 
-    def _vectors(self, connection: sqlite3.Connection) -> _Matrix:
+    def _vectors(self, connection: sqlite3.Connection) -> Matrix:
         self._check_model(connection)
         (changes,) = connection.execute("SELECT value FROM facts WHERE name = 'changes'").fetchone()
         if self._matrix is None or self._matrix.changes != changes:
-            self._matrix = _Matrix(connection, changes)
+            self._matrix = Matrix(connection, changes)
         return self._matrix
 
     # --- what was said -------------------------------------------------------------------------
@@ -206,11 +148,12 @@ class SqliteIndex:
     def keep(self, episodes: Sequence[Episode], vectors: Vectors) -> None:
         def write(connection: sqlite3.Connection) -> None:
             self._check_model(connection)
+            check_kept(connection, vectors)
             connection.executemany(
                 "INSERT OR REPLACE INTO episodes (caller, conversation, turn, moment, text, vector)"
                 " VALUES (?, ?, ?, ?, ?, ?)",
                 [
-                    (e.who.caller, e.who.conversation, e.turn, e.moment, _whole(e.text), _blob(vector))
+                    (e.who.caller, e.who.conversation, e.turn, e.moment, _whole(e.text), blob(vector))
                     for e, vector in zip(episodes, vectors, strict=True)
                 ],
             )
@@ -229,7 +172,9 @@ class SqliteIndex:
             ).fetchall()
         if not rows:
             return []
-        scores = _stacked([row[5] for row in rows]) @ vector
+        kept = stacked([row[5] for row in rows])
+        check_size(vector, kept)
+        scores = kept @ vector
         best = [int(at) for at in np.argsort(-scores, kind="stable")[:limit] if scores[at] >= threshold]
         return [
             Found(Kind.EPISODE, rows[at][1], "", rows[at][4], float(scores[at]), rows[at][3], rows[at][2])
@@ -271,11 +216,12 @@ class SqliteIndex:
     def fill(self, pending: Sequence[Pending], vectors: Vectors) -> None:
         def write(connection: sqlite3.Connection) -> None:
             self._check_model(connection)
+            check_kept(connection, vectors)
             for prefix, table in (("p", "passages"), ("e", "episodes")):
                 connection.executemany(
                     f"UPDATE {table} SET vector = ? WHERE key = ? AND vector IS NULL",
                     [
-                        (_blob(vector), int(p.key[1:]))
+                        (blob(vector), int(p.key[1:]))
                         for p, vector in zip(pending, vectors, strict=True)
                         if p.key[0] == prefix
                     ],
@@ -302,21 +248,12 @@ class SqliteIndex:
     def _read(self) -> _Use:
         if self._reader is None:
             raise IndexUnavailable("the index of recall is not open")
-        return self._reader.use()
+        return self._reader.snapshot()
 
     def _write(self, work: Callable[[sqlite3.Connection], T]) -> T:
         if self._writer is None:
             raise IndexUnavailable("the index of recall is not open")
-        with self._writer.use() as connection:
-            connection.execute("BEGIN IMMEDIATE")
-            try:
-                result = work(connection)
-                connection.execute("COMMIT")
-            except BaseException:
-                if connection.in_transaction:
-                    connection.execute("ROLLBACK")
-                raise
-            return result
+        return self._writer.write(work)
 
 
 if TYPE_CHECKING:
@@ -334,29 +271,6 @@ def _remove(connection: sqlite3.Connection, kind: Kind, owner: str, name: str) -
     return connection.execute("DELETE FROM sources WHERE kind = ? AND owner = ? AND name = ?", where).rowcount > 0
 
 
-def _by_words(
-    connection: sqlite3.Connection, words: str, documents: bool, owners: Sequence[str], limit: int
-) -> list[int]:
-    query = " OR ".join(_telling(connection, quoted(words)))
-    if not query:
-        return []
-    marks = ",".join("?" * len(owners))
-    # Ranked before anything is joined: where a question's words are common, thousands of passages share one.
-    rows = connection.execute(
-        "SELECT p.key FROM (SELECT rowid AS key, rank AS badness FROM words WHERE words MATCH ? AND rank MATCH ?"
-        " ORDER BY rank LIMIT ?) AS near JOIN passages p ON p.key = near.key JOIN sources s ON s.key = p.source"
-        f" WHERE (? AND s.kind = ?) OR (s.kind = ? AND s.owner IN ({marks})) ORDER BY badness LIMIT ?",
-        (query, _RANK, RANKED, documents, Kind.DOCUMENT, Kind.REFERENCE, *owners, limit),
-    )
-    return [row[0] for row in rows]
-
-
-def _telling(connection: sqlite3.Connection, words: Sequence[str]) -> list[str]:
-    """Leave out words that stand in very many passages: they tell nothing apart, and ranking by them takes long."""
-    probe = f"SELECT count(*) FROM (SELECT 1 FROM words WHERE words MATCH ? LIMIT {COMMON + 1})"
-    return [word for word in words if connection.execute(probe, (word,)).fetchone()[0] <= COMMON]
-
-
 def _found(connection: sqlite3.Connection, keys: Sequence[int], cosine: dict[int, float]) -> list[Found]:
     marks = ",".join("?" * len(keys))
     rows = {row[0]: row[1:] for row in connection.execute(f"{_PASSAGE} WHERE p.key IN ({marks})", tuple(keys))}
@@ -371,13 +285,3 @@ def _found(connection: sqlite3.Connection, keys: Sequence[int], cosine: dict[int
 def _whole(text: str) -> str:
     """Return text that a database can hold: half a surrogate pair cannot be written."""
     return text.encode("utf-8", "replace").decode()
-
-
-def _blob(vector: Vector) -> bytes:
-    return np.ascontiguousarray(vector, np.float32).tobytes()
-
-
-def _stacked(blobs: Sequence[bytes]) -> Vectors:
-    if not blobs:
-        return np.zeros((0, 0), np.float32)
-    return np.frombuffer(b"".join(blobs), np.float32).reshape(len(blobs), -1)
