@@ -218,3 +218,23 @@ async def test_draining_has_a_limit() -> None:
     registry = _registry()
     with registry.admit("a"):
         assert await registry.drain(2) is False
+
+
+async def test_a_reserved_place_counts_and_is_given_back_only_while_nobody_has_come_for_it() -> None:
+    registry = _registry(1)
+    kept = registry.admit("a", reserve=True)
+    assert _refusal(registry, "b") == "at_capacity"
+    kept.give_back()
+    kept.give_back()
+    with registry.admit("b") as taken:
+        taken.taken = True
+        taken.give_back()
+        assert registry.is_live("b")
+    assert not registry.is_live("b")
+
+
+async def test_what_rings_holds_no_drain_up() -> None:
+    registry = _registry(2)
+    kept = registry.admit("a", reserve=True)
+    assert await registry.drain(0.2) is True
+    assert kept.released.is_set()

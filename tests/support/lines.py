@@ -74,6 +74,17 @@ class Line:
     ended: asyncio.Future[str] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
 
 
+@dataclass
+class ReservedPlace:
+    """Attributes: ``free``: it was given back before anybody came for it."""
+
+    taken: bool = False
+    free: bool = False
+
+    def give_back(self) -> None:
+        self.free = self.free or not self.taken
+
+
 class RecordingDesk:
     """`CallDesk` that puts callers through to a `Line` each."""
 
@@ -82,6 +93,18 @@ class RecordingDesk:
         self.lines: list[Line] = []
         self._new: asyncio.Queue[Line] = asyncio.Queue()
         self.tokens = CallTokens(time.monotonic)
+        self.full: CallRefused | None = None
+        self.places: list[ReservedPlace] = []
+        self.notes: list[tuple[str, str, dict[str, Any]]] = []
+
+    def reserve(self, conversation_id: str, channel: str) -> ReservedPlace:
+        if self.full:
+            raise self.full
+        self.places.append(ReservedPlace())
+        return self.places[-1]
+
+    def note(self, conversation_id: str, kind: str, **data: Any) -> None:
+        self.notes.append((conversation_id, kind, data))
 
     def invite(self, conversation_id: str, metadata: Mapping[str, Any], expires_in_s: float) -> Invitation:
         token, grant = self.tokens.issue(conversation_id, metadata, expires_in_s)
@@ -90,6 +113,9 @@ class RecordingDesk:
     async def take(self, request: CallRequest, wire: Wire) -> None:
         if self.refuse:
             raise self.refuse
+        if isinstance(request.place, ReservedPlace):
+            assert not request.place.taken and not request.place.free
+            request.place.taken = True
         if request.connect is not None and not await request.connect(uuid4().hex):
             raise CallRefused("not_connected", "The media did not come through.")
         line = Line(request, wire, RecordedInputs())
@@ -99,8 +125,9 @@ class RecordingDesk:
 
     def forget(self) -> None:
         """Begin anew, for another test on the same server."""
-        self.refuse = None
-        self.lines.clear()
+        self.refuse = self.full = None
+        for kept in (self.lines, self.places, self.notes):
+            kept.clear()
         while not self._new.empty():
             self._new.get_nowait()
 

@@ -295,6 +295,10 @@ class Call:
             "caller_hang_up" if hung_up else "connection_lost",
         )
 
+    def note(self, kind: str, **data: Any) -> None:
+        """Record something about the call in the tracker."""
+        self._ending.note(kind, **data)
+
     def _agent_hangs_up(self, reason: str) -> None:
         self._finish(CancelReason.HANG_UP, reason, outcome="completed")
 

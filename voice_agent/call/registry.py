@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from voice_agent.call.outcome import DROPPED
 from voice_agent.dialogue.cancellation import CancelReason
@@ -19,6 +19,8 @@ log = logging.getLogger(__name__)
 
 LEAVE_SHARE = 0.6
 """Share of the time for draining in which calls may take leave; the rest is for what follows."""
+MAX_NOTES = 8
+"""Notes kept for a call that has not begun."""
 
 
 class Refused(Exception):
@@ -41,10 +43,11 @@ class Admission:
         conversation_id: The conversation that is now live.
         call: The call, once attached.
         refused: Why the caller is turned away after all, where no call was attached.
+        taken: A connection has come for it; until then it is a reservation, for a call that rings.
         released: Set when the place is free again.
     """
 
-    def __init__(self, registry: CallRegistry, conversation_id: str) -> None:
+    def __init__(self, registry: CallRegistry, conversation_id: str, *, reserved: bool = False) -> None:
         self._registry = registry
         self._outcome: CallOutcome | None = None
         self.released = asyncio.Event()
@@ -52,10 +55,14 @@ class Admission:
         self._overtaken = False
         self.call: Call | None = None
         self.refused = "internal"
+        self.taken = not reserved
+        self._notes: list[tuple[str, dict[str, Any]]] = []
 
     def attach(self, call: Call) -> None:
         """Make the call visible to inspection and drain."""
         self.call = call
+        for kind, data in self._notes:
+            call.note(kind, **data)
         if self._registry.draining:
             call.end(CancelReason.SHUTDOWN)
         if self._overtaken:
@@ -71,6 +78,19 @@ class Admission:
         self._overtaken = True
         if self.call is not None:
             self.call.supersede()
+
+    def note(self, kind: str, **data: Any) -> None:
+        """Record something about the call in its tracker; before it has begun, as soon as it does."""
+        if self.call is not None:
+            self.call.note(kind, **data)
+        elif len(self._notes) < MAX_NOTES:
+            self._notes.append((kind, data))
+
+    def give_back(self) -> None:
+        """Free the place if no connection has come for it. Idempotent."""
+        if not self.taken:
+            self.refused = "not_connected"
+            self.release()
 
     def ended(self, outcome: CallOutcome) -> None:
         """Note how the call ended."""
@@ -153,8 +173,16 @@ class CallRegistry:
         admission.overtake()
         await self.vacated(conversation_id, limit_s)
 
-    def admit(self, conversation_id: str) -> Admission:
+    def note(self, conversation_id: str, kind: str, **data: Any) -> None:
+        """Record something about the call that carries this conversation, if there is one, or is to be."""
+        if admission := self._admissions.get(conversation_id):
+            admission.note(kind, **data)
+
+    def admit(self, conversation_id: str, *, reserve: bool = False) -> Admission:
         """Take a place on the line.
+
+        Args:
+            reserve: Keep it for a call that is still to come (`Admission.taken`).
 
         Raises:
             Refused: With the code and a sentence for the client.
@@ -169,7 +197,7 @@ class CallRegistry:
             )
         if len(self._admissions) >= self._max_calls:
             raise self._refuse("at_capacity", "All lines are busy. Call again in a moment.")
-        admission = Admission(self, conversation_id)
+        admission = Admission(self, conversation_id, reserved=reserve)
         self._admissions[conversation_id] = admission
         self._empty.clear()
         CALLS_ACTIVE.set(len(self._admissions))
@@ -178,6 +206,8 @@ class CallRegistry:
     async def drain(self, timeout_s: float) -> bool:
         """Admit nobody any more, let all calls take leave, wait for them. False if some were still there after that."""
         self._draining = True
+        for admission in tuple(self._admissions.values()):
+            admission.give_back()  # what rings now is not answered any more
         for call in self.active:
             call.take_leave(timeout_s * LEAVE_SHARE)
         try:

@@ -14,6 +14,14 @@ from voice_agent.call.wire import Wire
 from voice_agent.channels.tokens import Grant
 
 
+class Place(Protocol):
+    """A place on the line that is kept for a call which rings."""
+
+    def give_back(self) -> None:
+        """Free it, if no connection has come for it. Idempotent."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class CallRequest:
     """A caller who wants to be connected.
@@ -25,6 +33,7 @@ class CallRequest:
         grant: What the caller's token stands for, where they came with one.
         connect: Awaited once the caller is admitted, with the id of the call, where the wire is still to be
             connected. The call begins when it returns True; without that there is none.
+        place: The place that was reserved for this call (`CallDesk.reserve`).
         facts: What the wire itself tells of the caller (``caller_number``, ``called_number``). They fill fields of the
             project's memory of that name which are ``seed: true``; the others are dropped, and so is whatever would
             say who the caller is to the application: only a grant may. Never logged.
@@ -36,6 +45,7 @@ class CallRequest:
     grant: Grant | None = None
     connect: Callable[[str], Awaitable[bool]] | None = None
     facts: Mapping[str, str] = field(default_factory=dict, repr=False)
+    place: Place | None = None
 
 
 class CallRefused(Exception):
@@ -80,6 +90,18 @@ class CallDesk(Protocol):
             InvitationRefused: The metadata cannot be used; nothing was stored.
             CallRefused: Too many tokens are out.
         """
+        ...
+
+    def reserve(self, conversation_id: str, channel: str) -> Place:
+        """Keep a place for a call that is about to be placed; whoever reserves it gives it back if nobody answers.
+
+        Raises:
+            CallRefused: There is none: nobody is to be rung up.
+        """
+        ...
+
+    def note(self, conversation_id: str, kind: str, **data: Any) -> None:
+        """Record something about a call in its tracker, now or as soon as it begins. Without such a call, nothing."""
         ...
 
     async def take(self, request: CallRequest, wire: Wire) -> None:

@@ -94,12 +94,12 @@ class OutboundCalls:
                 self._group = None
 
     def place(self, to: str, via: str, conversation_id: str, metadata: Mapping[str, Any]) -> str:
-        """Begin to call somebody; return the id of the call.
+        """Begin to call somebody; return the id of the call. It has its place on the line before it rings.
 
         Raises:
             OutboundRefused: It is off, not allowed, or too much.
             InvitationRefused: The metadata cannot be used.
-            CallRefused: The service takes no calls.
+            CallRefused: The service has no place for the call.
         """
         if not self._options.allowed_prefixes:
             raise OutboundRefused(
@@ -116,13 +116,18 @@ class OutboundCalls:
         if self._dialing >= self._options.max_dialing or not self._may_dial():
             raise OutboundRefused(429, "too_many_calls", "Too many calls are being placed. Ask again in a moment.")
         ring_s = self._options.ring_timeout_s
-        grant = self._desk.invite(conversation_id, metadata, ring_s + DIAL_S).grant
+        place = self._desk.reserve(conversation_id, via)
+        try:
+            grant = self._desk.invite(conversation_id, metadata, ring_s + DIAL_S).grant
+        except BaseException:
+            place.give_back()
+            raise
         placed = PlacedCall(via, grant)
         self._calls[grant.call_id] = placed
         if len(self._calls) > MAX_KEPT:
             self._calls.popitem(last=False)
         self._dialing += 1
-        request = CallRequest(conversation_id, via, grant=grant)
+        request = CallRequest(conversation_id, via, grant=grant, place=place)
         self._group.create_task(self._dial(dialer, to, request, placed), name="outbound.dial")
         return grant.call_id
 
@@ -165,6 +170,9 @@ class OutboundCalls:
                 log.exception("a call could not be placed")
             finally:
                 self._dialing -= 1
+                # A connection that came for it keeps it to its end.
+                if request.place is not None:
+                    request.place.give_back()
                 placed.result = result
                 CALLS_PLACED.labels(channel=placed.via, outcome=result.outcome.value).inc()
                 log.info("call placed", extra={"channel": placed.via, "result": result.outcome.value})

@@ -64,15 +64,35 @@ class Calls:
         own = (options.backchannels, options.stop_words)
         return vocabulary_for(self.config.agent.agent.language, *own) or vocabulary_for("en", *own) or ENGLISH
 
-    async def take(self, request: CallRequest, wire: Wire) -> None:
-        options: ChannelOptions = getattr(self.config.integrations.channels, request.channel)
+    def reserve(self, conversation_id: str, channel: str) -> Admission:
+        self._options(channel)
+        return self._admit(conversation_id, reserve=True)
+
+    def note(self, conversation_id: str, kind: str, **data: Any) -> None:
+        self.registry.note(conversation_id, kind, **data)
+
+    def _options(self, channel: str) -> ChannelOptions:
+        options: ChannelOptions = getattr(self.config.integrations.channels, channel)
         if not options.enabled:
             raise CallRefused("channel_off", "This channel is switched off.", retry=False)
-        await self._vacate(request)
+        return options
+
+    def _admit(self, conversation_id: str, *, reserve: bool = False) -> Admission:
         try:
-            admission = self.registry.admit(request.conversation_id)
+            return self.registry.admit(conversation_id, reserve=reserve)
         except Refused as refusal:
             raise CallRefused(refusal.code, refusal.message) from None
+
+    async def take(self, request: CallRequest, wire: Wire) -> None:
+        options = self._options(request.channel)
+        if isinstance(request.place, Admission):
+            admission = request.place
+            if admission.released.is_set() or admission.taken:
+                raise CallRefused("not_connected", "The call is not wanted any more.", retry=False)
+        else:
+            await self._vacate(request)
+            admission = self._admit(request.conversation_id)
+        admission.taken = True
         with admission:
             try:
                 # Only now is it sure that no other connection with the same token came first.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -10,9 +11,11 @@ import pytest
 
 from tests.channels.carriers.conftest import KEY
 from tests.support.carrier_api import CarrierApi
-from tests.support.carrier_calls import SECRETS, CarrierCall, TwilioCall
+from tests.support.carrier_calls import PUBLIC, SECRETS, CarrierCall, TwilioCall
 from tests.support.carrier_kinds import CARRIERS, all_carriers
 from tests.support.lines import RecordingService, serving, until
+from tests.support.small_service import small_service
+from voice_agent.channels.desk import CallRefused
 from voice_agent.config import OutboundOptions, ServerOptions
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -93,6 +96,7 @@ async def test_a_machine_that_answers_is_greeted_at_once_and_told_later(
     assert "answered_by" not in await becomes(address, call_id, "answered")
     assert (await carried.tell(address, call, "machine")).status_code == 200
     assert (await state(address, call_id))["answered_by"] == "machine"
+    assert [(kind, data) for _, kind, data in service.calls.notes] == [("answered_by", {"who": "machine"})]
     await answered.close()
 
 
@@ -160,3 +164,69 @@ async def test_outbound_is_off_until_it_is_configured(
     assert answer.status_code == 403
     assert answer.json()["code"] in ("outbound_needs_key", "outbound_off")
     assert api.requests == []
+
+
+async def test_a_service_without_a_place_rings_nobody(served: Served, api: CarrierApi) -> None:
+    address, service = served
+    service.calls.full = CallRefused("at_capacity", "All lines are busy.")
+    answer = await ask(address, to="+15550123", via="twilio")
+    assert (answer.status_code, answer.json()["code"]) == (503, "at_capacity")
+    assert answer.headers["retry-after"]
+    assert api.requests == []
+
+
+@EACH
+@pytest.mark.parametrize("told", ["busy", "refused", "answered"])
+async def test_a_place_is_kept_while_it_rings_and_given_back_when_nobody_came_for_it(
+    carried: type[CarrierCall], served: Served, api: CarrierApi, told: str
+) -> None:
+    address, service = served
+    if told == "refused":
+        api.statuses[("POST", carried.dial_path)] = 503
+    call_id, call = await place(address, api, carried)
+    [kept] = service.calls.places
+    if told == "answered":
+        assert not kept.free
+        answered = await carried.stream(address, call, await carried.token_placed(address, call))
+        line = await service.calls.next_line()
+        assert (line.request.place, kept.taken) == (kept, True)
+        await becomes(address, call_id, "answered")
+        await answered.close()
+    elif told == "busy":
+        assert not kept.free
+        await carried.tell(address, call, "busy")
+    await until(lambda: kept.free is (told != "answered"))
+
+
+async def test_the_only_line_of_a_service_is_taken_from_the_moment_that_it_rings(
+    tmp_path: Path, api: CarrierApi, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in {"VOICE_AGENT_API_KEY": KEY, **SECRETS}.items():
+        monkeypatch.setenv(name, value)
+    settings = (
+        "server: {max_calls: 1}\nchannels:\n  outbound: {allowed_prefixes: ['+1555'], per_minute: 6000}\n"
+        f"  twilio: {{enabled: true, from_number: '+15550000', api_url: '{api.url}'}}\n"
+    )
+    service = small_service(tmp_path, settings=settings)
+    options = ServerOptions(public_url=PUBLIC)
+    async with serving(service, options, channels=service.channels) as address:
+        await until(lambda: not service.missing)
+        call_id, call = await place(address, api, TwilioCall, conversation="c1")
+        answer = await ask(address, to="+15550123", via="twilio")
+        assert (answer.status_code, answer.json()["code"]) == (503, "at_capacity")
+        await TwilioCall.tell(address, call, "busy")
+        await becomes(address, call_id, "failed")
+        call_id, call = await place(address, api, TwilioCall, conversation="c2")
+        token = await TwilioCall.token_placed(address, call)
+        await TwilioCall.tell(address, call, "machine")
+        answered = await TwilioCall.stream(address, call, token)
+        await becomes(address, call_id, "answered")
+        await until(lambda: service.calls.registry.active)
+        assert (await ask(address, to="+15550123", via="twilio")).status_code == 503
+        await answered.hang_up()
+        await answered.close()
+        await until(lambda: not service.calls.registry.is_live("c2"))
+        events = [dict(event) for event in await service.store.events("c2")]
+        assert (await state(address, call_id))["answered_by"] == "machine"
+    [told] = [event["answered_by"] for event in events if "answered_by" in event]
+    assert told["who"] == "machine"

@@ -66,7 +66,7 @@ class CarrierChannel:
     ) -> None:
         self.carrier, self._public_url, self._wall = carrier, public_url, wall
         self.pending = PendingCalls(now)
-        self.dialer = CarrierDialer(carrier, self.pending)
+        self.dialer = CarrierDialer(carrier, self.pending, lambda id, who: desk.note(id, "answered_by", who=who))
         self._media = _CarrierSocket(self, desk)
 
     async def media(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -159,7 +159,8 @@ class _CarrierSocket(MediaSocketChannel):
             return True
 
         channel, conversation_id = self._channel.carrier.channel, expected.conversation_id
-        return CallRequest(conversation_id, channel, grant=expected.grant, connect=connect, facts=expected.facts)
+        place, facts = expected.place, expected.facts
+        return CallRequest(conversation_id, channel, grant=expected.grant, connect=connect, facts=facts, place=place)
 
     def wire(
         self, scope: Scope, receive: Receive, send: Send, serializer: Serializer, early: Sequence[Inbound]

@@ -12,6 +12,7 @@ import asyncio
 import logging
 import re
 from collections import OrderedDict
+from collections.abc import Callable
 from typing import TypeVar
 
 from voice_agent.channels.carriers.api import ApiFault
@@ -35,8 +36,12 @@ _NUMBER = re.compile(r"\+[1-9]\d{2,14}")
 class CarrierDialer:
     """Implements `voice_agent.channels.outbound.OutboundDialer`."""
 
-    def __init__(self, carrier: Carrier, pending: PendingCalls) -> None:
-        self._carrier, self._pending = carrier, pending
+    def __init__(
+        self, carrier: Carrier, pending: PendingCalls, on_answered_by: Callable[[str, str], None] = lambda id, who: None
+    ) -> None:
+        """Args: ``on_answered_by``: told of a conversation who has answered its call, once that is known."""
+        self._carrier, self._pending, self._on_answered_by = carrier, pending, on_answered_by
+        self._conversations: OrderedDict[str, str] = OrderedDict()
         self._ringing: dict[str, asyncio.Future[DialResult]] = {}
         self._told: OrderedDict[str, Progress] = OrderedDict()
         self._calls: OrderedDict[str, str] = OrderedDict()
@@ -59,6 +64,7 @@ class CarrierDialer:
                 request.conversation_id,
                 {"called_number": to},
                 grant=request.grant,
+                place=request.place,
                 expires_in_s=limit_s,
                 on_result=lambda told: None if result.done() else result.set_result(told),
             )
@@ -70,6 +76,9 @@ class CarrierDialer:
             if not call or not self._pending.bind(expected, call):
                 return DialResult(DialOutcome.TRUNK_ERROR, "the carrier named another call")
             self._ringing[call] = result
+            _keep(self._conversations, call, request.conversation_id)
+            if who := self._answered_by.get(call):
+                self._on_answered_by(request.conversation_id, who)
             if told := self._told.pop(call, None):
                 self.progress(told)
             async with asyncio.timeout(limit_s):
@@ -92,8 +101,10 @@ class CarrierDialer:
 
     def progress(self, progress: Progress) -> None:
         """The carrier tells what has become of a call."""
-        if progress.answered_by:
+        if progress.answered_by and self._answered_by.get(progress.call) != progress.answered_by:
             _keep(self._answered_by, progress.call, progress.answered_by)
+            if conversation_id := self._conversations.get(progress.call):
+                self._on_answered_by(conversation_id, progress.answered_by)
         ringing = self._ringing.get(progress.call)
         if ringing is None:
             if progress.over:

@@ -18,6 +18,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from voice_agent.channels.desk import Place
 from voice_agent.channels.outbound import DialResult
 from voice_agent.channels.tokens import Grant
 
@@ -54,6 +55,7 @@ class Expected:
         call: The carrier's id of it; "" until the carrier has told it.
         conversation_id: The conversation it belongs to.
         facts: What is known of the caller.
+        place: The place on the line that is kept for it, where we placed the call.
         grant: What the application asked for, where we placed the call.
         expires_at: Until when its stream must have come.
         on_result: Told once what has become of its stream, where somebody waits for it.
@@ -66,6 +68,7 @@ class Expected:
     grant: Grant | None
     expires_at: float
     on_result: Callable[[DialResult], None] | None = None
+    place: Place | None = None
 
 
 class PendingCalls:
@@ -89,6 +92,7 @@ class PendingCalls:
         grant: Grant | None = None,
         expires_in_s: float = TOKEN_S,
         on_result: Callable[[DialResult], None] | None = None,
+        place: Place | None = None,
     ) -> Expected:
         """Expect the stream of ``call``. Asked again before it has come, returns the same.
 
@@ -104,7 +108,7 @@ class PendingCalls:
         if len(self._by_token) >= MAX_PENDING:
             raise TooManyPending
         expected = Expected(
-            secrets.token_hex(32), call, conversation_id, facts, grant, self._now() + expires_in_s, on_result
+            secrets.token_hex(32), call, conversation_id, facts, grant, self._now() + expires_in_s, on_result, place
         )
         self._by_token[_digest(expected.token)] = expected
         if call:
