@@ -122,9 +122,10 @@ async def place_calls(port: int, count: int, seconds: float, console: Console, s
                 stalls.append(max(0.0, loop.time() - due))
                 progress.advance(task, FRAME_S)
 
-        ticking = asyncio.create_task(tick())
-        await asyncio.gather(*(caller.run(port, seconds) for caller in callers))
-        ticking.cancel()
+        async with asyncio.TaskGroup() as group:
+            ticking = group.create_task(tick())
+            await asyncio.gather(*(caller.run(port, seconds) for caller in callers))
+            ticking.cancel()
     return callers
 
 

@@ -87,18 +87,18 @@ async def setup(calls: int) -> None:
     desk = RecordingDesk()
     channel = SipChannel(desk, SipSetup(rtp_ports=(22900, 22999), networks=(ip_network("127.0.0.0/8"),)))
     sock = bound("127.0.0.1", 0)
-    serving = asyncio.create_task(channel.run(sock))
-    await asyncio.sleep(0.1)
     times = []
-    for _ in range(calls):
-        phone = await SipCaller.open(sock.getsockname()[1])
-        began = time.perf_counter()
-        await phone.invite()
-        times.append(time.perf_counter() - began)
-        await phone.hang_up()
-        await phone.close()
-    serving.cancel()
-    await asyncio.wait({serving})
+    async with asyncio.TaskGroup() as group:
+        serving = group.create_task(channel.run(sock))
+        await asyncio.sleep(0.1)
+        for _ in range(calls):
+            phone = await SipCaller.open(sock.getsockname()[1])
+            began = time.perf_counter()
+            await phone.invite()
+            times.append(time.perf_counter() - began)
+            await phone.hang_up()
+            await phone.close()
+        serving.cancel()
     ordered = sorted(times)
     print(
         f"INVITE to 200 OK: median {statistics.median(times) * 1e3:.1f} ms, worst {ordered[-1] * 1e3:.1f} ms of {calls}"

@@ -226,7 +226,7 @@ async def test_a_reserved_place_counts_and_is_given_back_only_while_nobody_has_c
     assert _refusal(registry, "b") == "at_capacity"
     kept.give_back()
     kept.give_back()
-    with registry.admit("b") as taken:
+    with registry.admit("b", reserve=True) as taken:
         taken.taken = True
         taken.give_back()
         assert registry.is_live("b")

@@ -55,6 +55,11 @@ class Baresip:
         (file,) = sorted(self.directory.glob("dump-*-dec.wav"))[-1:]
         return file
 
+    def sent(self) -> Path:
+        """The WAV file of what it sent, from the same instant on."""
+        (file,) = sorted(self.directory.glob("dump-*-enc.wav"))[-1:]
+        return file
+
     async def _read(self) -> None:
         with suppress(asyncio.IncompleteReadError, OSError):
             while True:

@@ -6,6 +6,7 @@ All calls go on at once, so that they take no longer than one. What a telephone 
 from __future__ import annotations
 
 import asyncio
+import itertools
 import os
 import sys
 import wave
@@ -34,16 +35,19 @@ ROOT = Path(__file__).parents[3]
 SIP_PORT, HTTP_PORT = 22600, 22601
 GREETING = "Thanks for calling Northline Telecom. How can I help?"
 CODECS = ("pcmu", "pcma", "g722")
-GREETED_S = 5.5
+GREETED_S = 4.5
 """When callers who wait for the end of the greeting begin to speak."""
-LISTENED_S = 16.0
+INTERRUPTED_S = 11.0
+"""When the caller who interrupts does so: in the midst of an answer that is as long as the others hear it."""
+LISTENED_S = 16.5
 
 
 @dataclass
 class Heard:
-    """What one telephone heard, as 16 kHz samples, and what it was told."""
+    """What one telephone heard and sent, as 16 kHz samples from its own recordings, and what it was told."""
 
     pcm: NDArray[np.int16]
+    spoken: NDArray[np.int16]
     events: list[str] = field(default_factory=list)
 
 
@@ -57,8 +61,8 @@ async def all_calls(directory: Path) -> dict[str, Heard]:
         asking, leaving = (GREETED_S, "When are you open?"), (GREETED_S, "Goodbye.")
         parts = [
             call(directory / "g722", 22640, "g722", [asking]),
-            call(directory / "pcmu", 22700, "pcmu", [leaving, (14.0, "Five.")], until_closed=True),
-            call(directory / "pcma", 22760, "pcma", [asking]),
+            call(directory / "pcmu", 22700, "pcmu", [leaving, (12.5, "Five.")], until_closed=True),
+            call(directory / "pcma", 22760, "pcma", [asking, (INTERRUPTED_S, "Stop please, stop.")]),
         ]
         results = await asyncio.gather(*parts)
     return dict(zip(("g722", "pcmu", "pcma"), results, strict=True))
@@ -133,7 +137,7 @@ async def call(
             await phone.hang_up()
             await phone.event("CALL_CLOSED", 10)
         events = [str(event["type"]) for event in phone.events]
-        return Heard(read_clip(phone.heard()), events)
+        return Heard(read_clip(phone.heard()), read_clip(phone.sent()), events)
 
 
 @pytest.fixture(scope="module")
@@ -186,3 +190,21 @@ def test_what_the_caller_said_was_understood(transcripts: Mapping[str, str], cod
 def test_the_agent_hangs_up_after_its_goodbye(calls: Mapping[str, Heard], transcripts: Mapping[str, str]) -> None:
     assert "CALL_CLOSED" in calls["pcmu"].events
     assert "goodbye" in " ".join(normalized(transcripts["pcmu"])).replace("good bye", "goodbye")
+
+
+def test_a_caller_who_speaks_into_the_answer_hears_it_fall_silent(
+    calls: Mapping[str, Heard], transcripts: Mapping[str, str], record_property: pytest.RecordProperty
+) -> None:
+    whole, cut = (" ".join(normalized(transcripts[codec])) for codec in ("g722", "pcma"))
+    # The same question: one caller hears the answer to its end, the other only what came before "stop".
+    assert "monday" in whole and "sunday" in whole, whole
+    assert "monday" in cut and "sunday" not in cut, cut
+    call = calls["pcma"]
+    # Both recordings end with the call; the one of what was heard begins with the first packet.
+    onset = sounding(call.spoken)[1][0] - (len(call.spoken) - len(call.pcm))
+    before, after = next(
+        (end, start) for (_, end), (start, _) in itertools.pairwise(sounding(call.pcm, 0.4)) if end > onset
+    )
+    record_property("stop_s", round((before - onset) / 16000, 3))
+    # What followed is another reply, after a silence of the agent's own.
+    assert (after - before) / 16000 >= 0.4
