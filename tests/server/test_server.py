@@ -158,5 +158,7 @@ async def test_settings_of_workflows_need_the_key_where_one_is_set(monkeypatch: 
         path, good = "/agentic_workflow/settings", {"authorization": "Bearer a-key-for-the-settings"}
         assert (await client.get(path)).status_code == 401
         assert (await client.put(f"{path}/ReActAgentConfig", json={})).status_code == 401
+        assert (await client.get("/agentic_workflow/setting_changes")).status_code == 401
+        assert (await client.get("/agentic_workflow/setting_changes", headers=good)).status_code == 200
         assert (await client.get(path, headers=good)).json() == {"settings": [], "selected_configuration": ""}
         assert (await client.put(f"{path}/X", json={}, headers=good)).status_code == 400

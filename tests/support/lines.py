@@ -147,6 +147,9 @@ class NoSettings:
     def all(self) -> dict[str, Any]:
         return {"settings": [], "selected_configuration": ""}
 
+    async def changes(self, limit: int) -> dict[str, Any]:
+        return {"kept": False, "changes": []}
+
     def one(self, name: str) -> dict[str, Any]:
         raise UnknownSetting(name, ())
 

@@ -6,8 +6,10 @@ import asyncio
 import contextlib
 import logging
 import signal
+import socket
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import uvicorn
@@ -23,7 +25,7 @@ from voice_agent.server import inspection
 from voice_agent.server.application import Application, Service
 from voice_agent.server.listening import listen
 from voice_agent.server.pages import Pages
-from voice_agent.server.ports import open_ports
+from voice_agent.server.ports import Port, open_ports
 from voice_agent.telemetry.logging import bind, bound
 
 log = logging.getLogger(__name__)
@@ -84,24 +86,8 @@ async def serve(
         RemediableError: No key where one is needed, a port in use, or what `Service.start` raises.
         ProjectError: What `Service.start` raises.
     """
-    key, inspector, pages = api_key(options), service.inspector, Pages()
-    inspected = inspector is not None and inspection.is_on(inspector.options, options.host, key is not None)
-    inspector_pages = inspection.pages() if inspected else None
-    open_paths = pages.paths | (inspector_pages.paths if inspector_pages else frozenset())
-    gate = Gate(key, options.allowed_origins, service.tokens, open_paths)
-    carriers = carriers_of(service.channels, options.public_url, service.calls)
-    sock = listen(options.host, options.port)
-    ports = open_ports(channels or Channels(), service.calls, service.tokens)
-    dialers = {port.name.lower(): port.dialer for port in ports if port.dialer is not None}
-    app = Application(service, gate, options.allowed_origins, carriers, dialers)
-    app.http.include_router(pages.routes())
-    if inspector is not None and inspector_pages is not None:
-        app.http.include_router(inspection.router(inspector, has_key=key is not None))
-        app.http.include_router(inspector_pages.routes())
-        app.http.state.inspector = inspection.PAGES
-    if extend:
-        extend(app.http)
-    server, stop = _Server(_configure(app, options)), stop or asyncio.Event()
+    front = _open(service, options, channels or Channels(), extend)
+    server, stop = _Server(_configure(front.app, options)), stop or asyncio.Event()
     faults: list[RemediableError | ProjectError] = []
 
     async def warm_up() -> None:
@@ -118,18 +104,18 @@ async def serve(
     with _stopped_by_signals(loop, stop, server):
         try:
             async with asyncio.TaskGroup() as group:
-                group.create_task(server.serve(sockets=[sock]), name="server")
-                carrying = group.create_task(app.run(), name="calls")
+                group.create_task(server.serve(sockets=[front.sock]), name="server")
+                carrying = group.create_task(front.app.run(), name="calls")
                 running = group.create_task(service.run(), name="service")
                 warming = group.create_task(warm_up(), name="warm-up")
-                others = [group.create_task(port.run(), name=port.name) for port in ports]
+                others = [group.create_task(port.run(), name=port.name) for port in front.ports]
                 if listening:
-                    listening(sock.getsockname()[1])
+                    listening(front.sock.getsockname()[1])
                 await stop.wait()
                 if not faults:
                     log.info("stopping: calls are told to end")
                 warming.cancel()
-                app.stop_connecting()
+                front.app.stop_connecting()
                 await service.drain(options.drain_timeout_s)
                 server.should_exit = True
                 for task in (running, carrying, *others):
@@ -139,6 +125,43 @@ async def serve(
             await service.aclose()
     if faults:
         raise faults[0]
+
+
+@dataclass(frozen=True, slots=True)
+class _Front:
+    """What callers reach: the application with its pages, the socket of HTTP, and the ports of channels."""
+
+    app: Application
+    sock: socket.socket
+    ports: Sequence[Port]
+
+
+def _open(
+    service: Service, options: ServerOptions, channels: Channels, extend: Callable[[FastAPI], None] | None
+) -> _Front:
+    """Open the sockets and put the application together.
+
+    Raises:
+        RemediableError: No key where one is needed, or a port in use.
+    """
+    key, inspector, pages = api_key(options), service.inspector, Pages()
+    inspected = inspector is not None and inspection.is_on(inspector.options, options.host, key is not None)
+    inspector_pages = inspection.pages() if inspected else None
+    open_paths = pages.paths | (inspector_pages.paths if inspector_pages else frozenset())
+    gate = Gate(key, options.allowed_origins, service.tokens, open_paths)
+    carriers = carriers_of(service.channels, options.public_url, service.calls)
+    sock = listen(options.host, options.port)
+    ports = open_ports(channels, service.calls, service.tokens)
+    dialers = {port.name.lower(): port.dialer for port in ports if port.dialer is not None}
+    app = Application(service, gate, options.allowed_origins, carriers, dialers)
+    app.http.include_router(pages.routes())
+    if inspector is not None and inspector_pages is not None:
+        app.http.include_router(inspection.router(inspector, has_key=key is not None))
+        app.http.include_router(inspector_pages.routes())
+        app.http.state.inspector = inspection.PAGES
+    if extend:
+        extend(app.http)
+    return _Front(app, sock, ports)
 
 
 @contextlib.contextmanager
