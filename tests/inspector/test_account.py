@@ -42,6 +42,20 @@ def test_a_turn_is_put_together_from_what_was_recorded_at_different_times() -> N
     assert told["outcome"] == "completed"
 
 
+def test_a_tool_is_placed_by_the_seconds_since_its_turn_began() -> None:
+    records = _records(
+        ("turn_started", {"turn_id": "a", "number": 1}),
+        ("tool_executed", {"turn_id": "a", "tool": "look", "success": True}),
+        ("tool_executed", {"turn_id": "a", "tool": "sum_up", "success": True}),
+        ("turn_timeline", {"turn_id": "a", "endpoint": 0.0, "first_text": 0.4}),
+    )
+    for record, timestamp in zip(records, ("12:00:00.000Z", "12:00:01.250Z", "no time at all"), strict=False):
+        record["timestamp"] = timestamp if timestamp[0] == "n" else f"2025-01-01T{timestamp}"
+    (turn,) = account(records, {})["turns"]
+    assert [tool["seconds"] for tool in turn["tools"]] == [1.25, None]
+    assert (turn["call_id"], turn["times"]) == (None, {"endpoint": 0.0, "first_text": 0.4})
+
+
 def test_words_that_began_a_new_session_stay_with_their_turn() -> None:
     told = account(
         _records(

@@ -9,10 +9,12 @@ from typing import Any
 
 import pytest
 
+from tests.fakes.model import tool_call
 from tests.support.axe import axe_script
 from tests.support.browser import chromium
 from tests.support.inspected_service import NUMBER, hold_call, inspected_service, interrupt
 from tests.support.lines import serving, until
+from voice_agent.channels.desk import TextItem
 from voice_agent.dialogue.events import payload_of
 from voice_agent.service.service import Service
 from voice_agent.store.protocol import StoreUnavailable
@@ -143,6 +145,10 @@ async def test_what_the_page_shows_is_what_the_store_holds(tmp_path: Path) -> No
         assert hosts == {address}
 
 
+async def ignored(item: TextItem) -> None:
+    """Take what a text turn says."""
+
+
 async def settings_are_changed(page: Any, service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     """From the list to saved settings and back, by keyboard where it matters."""
     settings = service.settings
@@ -222,8 +228,11 @@ async def test_a_service_with_a_key_is_opened_with_it_and_its_settings_are_chang
 ) -> None:
     key = "a-key-of-more-than-16-characters"
     monkeypatch.setenv("VOICE_AGENT_API_KEY", key)
-    service = inspected_service(tmp_path)
+    model = (tool_call("start_skill", skill="balance"), tool_call("set_fields", account_number=NUMBER))
+    service = inspected_service(tmp_path, model=model)
     async with serving(service) as address, chromium() as started:
+        await until(lambda: not service.missing)
+        await service.texts.turn("by-text", "hello", ignored)
         page = await started.new_page()
         await page.goto(f"http://{address}/inspect")
         field = page.get_by_label("Key", exact=True)
@@ -233,6 +242,12 @@ async def test_a_service_with_a_key_is_opened_with_it_and_its_settings_are_chang
         await field.fill(key)
         await field.press("Enter")
         await page.locator("#link", has_text="live").wait_for()
-        await page.get_by_text("No conversation fits.").wait_for()
+        await page.locator("#past a", has_text="by-text").click()
+        await page.get_by_role("tab", name="Turns").click()
+        fall = page.locator(".turn", has_text="hello")
+        await fall.get_by_text("to first text").wait_for()
+        assert "get_balance answered after" in (await fall.locator("svg").get_attribute("aria-label") or "")
+        await picture(page, "text-turns")
+        await page.go_back()
         await settings_are_changed(page, service, monkeypatch)
         assert key not in page.url

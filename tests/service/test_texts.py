@@ -8,7 +8,7 @@ import pytest
 from tests.support.text_conversation import TextConversation
 from tests.support.virtual_time import virtual_time
 from voice_agent.channels.desk import CallRefused, TextHangUp, TextItem, TextPiece
-from voice_agent.dialogue.reply import InputKind, TurnStatus
+from voice_agent.dialogue.reply import InputKind, ReplySink, Say, TurnStatus
 from voice_agent.service import texts
 from voice_agent.service.readiness import Readiness
 from voice_agent.service.texts import TextConversations
@@ -48,6 +48,29 @@ async def test_a_turn_is_delivered_piece_by_piece_and_committed_as_heard() -> No
     [conversation] = desk.opened
     assert conversation.turns[0].kind is InputKind.INTENT
     assert (conversation.replies[0].heard, conversation.replies[0].unheard) == ("Hello there.", "")
+
+
+@virtual_time
+async def test_messages_of_a_reply_are_recorded_apart() -> None:
+    desk = Desk()
+
+    class Two(TextConversation):
+        async def _say(self, sink: ReplySink) -> None:
+            for number, text in enumerate(("Welcome.", "Your balance", " is 4.")):
+                sink.emit(Say(min(number, 1), text, end=number != 1))
+
+    desk.make = Two
+    await desk.texts.turn("c1", "hello", Client().deliver)
+    assert desk.opened[0].replies[0].heard == "Welcome. Your balance is 4."
+
+
+@virtual_time
+async def test_where_the_time_of_a_turn_went_is_recorded_before_its_reply() -> None:
+    desk = Desk()
+    await desk.texts.turn("c1", "hello", Client().deliver)
+    [(kind, times)] = desk.opened[0].notes
+    assert kind == "turn_timeline"
+    assert 0 == times["endpoint"] <= times["first_text"] <= times["last_text"] <= times["teardown"]
 
 
 @virtual_time

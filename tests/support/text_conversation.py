@@ -19,6 +19,7 @@ class TextConversation:
         self.replies: list[HeardReply] = []
         self.results: list[TurnStatus] = []
         self.closed: list[str] = []
+        self.notes: list[tuple[str, dict[str, Any]]] = []
         self.running = 0
 
     def line(self, name: str, nth: int = 0) -> str:
@@ -50,7 +51,8 @@ class TextConversation:
         self.replies.append(reply)
 
     def note(self, kind: str, **data: Any) -> None:
-        raise AssertionError("not used")
+        assert len(self.replies) < len(self.turns), "what is noted after the reply is stored with the next turn only"
+        self.notes.append((kind, data))
 
     async def close(self, outcome: str) -> None:
         self.closed.append(outcome)

@@ -12,7 +12,7 @@ from voice_agent.dialogue.events import payload_of
 MAX_CHARS = 300
 _SILENT = frozenset(
     ("user", "bot", "turn_started", "mcp_tool_executed", "session_ended", "ordered_block_started",
-     "ordered_block_completed")
+     "ordered_block_completed", "turn_timeline")
 )  # fmt: skip
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
+from datetime import datetime
 from typing import Any
 
 from voice_agent.dialogue.events import payload_of
@@ -26,7 +27,8 @@ def account(records: Iterable[Record], fields: Mapping[tuple[str, str], Mapping[
         fields: What the project declares of each (namespace, name): ``type``, ``public``, ``pii``, ``description``.
 
     Each turn is ``{id, call_id, number, sequence, timestamp, status, reason, superseded, user, heard, unheard,
-    interrupted, times, pauses, tools}``; times are seconds since the call began. Entries of ``memory`` that are
+    interrupted, times, pauses, tools}``; times are seconds since the call began, by text since the words came. The
+    ``seconds`` of a tool are those from the turn's beginning to its result. Entries of ``memory`` that are
     not ``current`` were forgotten: their skill began anew or ended, or the session is over.
     """
     teller = _Account(fields)
@@ -57,6 +59,14 @@ def outcome_of(records: Iterable[Record]) -> dict[str, Any]:
         elif kind == "session_ended" and found["outcome"] is None:
             found["outcome"] = payload.get("outcome")
     return found
+
+
+def _between(began: Any, ended: Any) -> float | None:
+    """Return the seconds between two timestamps; None where one is missing."""
+    try:
+        return round((datetime.fromisoformat(str(ended)) - datetime.fromisoformat(str(began))).total_seconds(), 3)
+    except (ValueError, TypeError):
+        return None
 
 
 class _Account:
@@ -130,7 +140,8 @@ class _Account:
     def on_tool_executed(self, record: Record, payload: Payload) -> None:
         if payload.get("turn_id"):
             tool = {"tool": payload.get("tool"), "success": bool(payload.get("success")), "step": payload.get("step")}
-            self._turn(record, payload)["tools"].append(tool)
+            turn = self._turn(record, payload)
+            turn["tools"].append({**tool, "seconds": _between(turn["timestamp"], record.get("timestamp"))})
 
     def on_turn_finished(self, record: Record, payload: Payload) -> None:
         turn = self._turn(record, payload)

@@ -16,7 +16,16 @@ from dataclasses import dataclass, field
 
 from voice_agent.channels.desk import CallRefused, Deliver, TextHangUp, TextOutcome, TextPiece
 from voice_agent.dialogue.cancellation import CancelReason, CancelToken
-from voice_agent.dialogue.reply import Conversation, HangUp, HeardReply, InputKind, ReplyItem, TurnResult, UserInput
+from voice_agent.dialogue.reply import (
+    Conversation,
+    HangUp,
+    HeardReply,
+    InputKind,
+    ReplyItem,
+    Say,
+    TurnResult,
+    UserInput,
+)
 from voice_agent.service.readiness import Readiness
 from voice_agent.telemetry.logging import bind
 
@@ -163,8 +172,10 @@ class _TextTurn:
     def __init__(self, conversation: Conversation, deliver: Deliver) -> None:
         self._conversation, self._deliver = conversation, deliver
         self._items: asyncio.Queue[ReplyItem | None] = asyncio.Queue()
-        self._delivered: list[str] = []
-        self._undelivered: list[str] = []
+        self._delivered: list[Say] = []
+        self._undelivered: list[Say] = []
+        self._times: dict[str, float] = {}
+        """Instants of the loop's clock, named as those of a call."""
         self.hung_up = False
 
     def emit(self, item: ReplyItem) -> None:
@@ -173,6 +184,7 @@ class _TextTurn:
 
     async def run(self, user: UserInput) -> TurnResult:
         turn_id, cancel = uuid.uuid4().hex[:12], CancelToken()
+        began = asyncio.get_running_loop().time()
         with bind(turn=turn_id):
             try:
                 async with asyncio.TaskGroup() as group:
@@ -187,12 +199,24 @@ class _TextTurn:
             except ExceptionGroup as faults:
                 raise faults.exceptions[0] from None
             finally:
-                self._commit(turn_id)
+                try:
+                    self._note_times(turn_id, began)
+                finally:
+                    self._commit(turn_id)
         return work.result()
+
+    def _note_times(self, turn_id: str, began: float) -> None:
+        """Record where the time went, in seconds since the words came; nothing of a turn in which nothing happened."""
+        if self._times:
+            times = {**self._times, "endpoint": began, "teardown": asyncio.get_running_loop().time()}
+            since = {name: round(instant - began, 4) for name, instant in times.items()}
+            self._conversation.note("turn_timeline", turn_id=turn_id, **dict(sorted(since.items(), key=lambda t: t[1])))
 
     async def _work(self, user: UserInput, turn_id: str, cancel: CancelToken) -> TurnResult:
         try:
-            return await self._conversation.turn(user, turn_id=turn_id, sink=self, cancel=cancel)
+            result = await self._conversation.turn(user, turn_id=turn_id, sink=self, cancel=cancel)
+            self._times.update(result.marks)
+            return result
         finally:
             self._items.put_nowait(None)
 
@@ -202,13 +226,21 @@ class _TextTurn:
                 self.hung_up = True
                 await self._deliver(TextHangUp(item.reason))
                 continue
-            self._undelivered.append(item.text)
+            self._undelivered.append(item)
             await self._deliver(TextPiece(item.message, item.text, item.end))
             self._delivered.append(self._undelivered.pop())
+            if item.text:
+                self._times["last_text"] = asyncio.get_running_loop().time()
+                self._times.setdefault("first_text", self._times["last_text"])
 
     def _commit(self, turn_id: str) -> None:
         while not self._items.empty():
             item = self._items.get_nowait()
             if item is not None and not isinstance(item, HangUp):
-                self._undelivered.append(item.text)
-        self._conversation.commit_reply(turn_id, HeardReply("".join(self._delivered), "".join(self._undelivered)))
+                self._undelivered.append(item)
+        self._conversation.commit_reply(turn_id, HeardReply(_joined(self._delivered), _joined(self._undelivered)))
+
+
+def _joined(pieces: list[Say]) -> str:
+    """Return pieces as they are recorded: messages are kept apart by a space."""
+    return "".join(f"{piece.text} " if piece.end and piece is not pieces[-1] else piece.text for piece in pieces)
