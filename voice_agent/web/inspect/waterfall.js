@@ -25,7 +25,7 @@ export function turnsPanel(turns) {
   const told = turns.filter((turn) => Object.keys(turn.times).length);
   if (!told.length) return h("p", { class: "quiet" }, "No turn was timed yet: a running turn is told when it ends.");
   const lengths = told.map((turn) => (endOf(turn) ?? origin(turn)) - origin(turn));
-  const longest = Math.max(0.5, ...lengths) * 1.02;
+  const longest = Math.max(told.every(isText) ? 0.02 : 0.5, ...lengths) * 1.02;
   const used = new Map(told.flatMap(stagesOf).map(([, style, words]) => [`${style} ${words}`, [style, words]]));
   return h("div", { class: "turns" },
     h("ul", { class: "legend" }, [...used.values()].map(([style, words]) => h("li", {}, h("i", { class: `s-${style}` }), words))),
