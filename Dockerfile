@@ -13,6 +13,7 @@ RUN pip install ".[local]" && useradd --create-home --uid 10001 agent
 
 WORKDIR /agent
 COPY agent.yml integrations.yml memory.yml responses.yml ./
+COPY handbook handbook
 COPY lib lib
 COPY references references
 COPY skills skills

@@ -29,6 +29,29 @@ _ACCOUNTS = {
 }
 
 
+ZONES = ("zone one", "zone two", "zone three")
+
+
+@dataclass(frozen=True)
+class CallRate:
+    """What a minute of a call abroad costs, from a day on."""
+
+    since: date
+    cents: int
+
+
+_PRICE_LISTS = (
+    (date(2027, 1, 1), (9, 29, 95)),
+    (date(2025, 1, 1), (12, 29, 110)),
+)
+"""Price lists by the day they begin, newest first: cents a minute in each zone."""
+
+
+def _today() -> date:
+    # Looked up when it is called: tests let the calendar of this module stand still.
+    return date.today()
+
+
 class _Register:
     """Numbered records. The same key gives the same number again, so nothing is done twice."""
 
@@ -77,7 +100,7 @@ def request_callback(phone_number: str, *, key: str) -> str:
     return _callbacks.enter(key)
 
 
-def day_problem(day: date, *, today: Callable[[], date] = date.today) -> str | None:
+def day_problem(day: date, *, today: Callable[[], date] = _today) -> str | None:
     """Return why no technician comes on ``day``: ``past``, ``too_far`` or ``sunday``; None if one can."""
     if day <= today():
         return "past"
@@ -89,3 +112,11 @@ def day_problem(day: date, *, today: Callable[[], date] = date.today) -> str | N
 def book_visit(account: Account, day: date, window: str, *, key: str) -> str:
     """Book a technician and return the number of the visit."""
     return _visits.enter(key)
+
+
+def call_rate(zone: str, *, today: Callable[[], date] = _today) -> CallRate | None:
+    """Return what a minute costs in ``zone`` today; None if there is no such zone."""
+    if zone not in ZONES:
+        return None
+    since, cents = next(one for one in _PRICE_LISTS if one[0] <= today())
+    return CallRate(since, cents[ZONES.index(zone)])

@@ -154,7 +154,7 @@ async def test_a_request_ends_at_its_time_limit() -> None:
 
 @pytest.mark.models
 async def test_a_real_model_learns_and_finds(llama_server: LlamaServer, tmp_path: Path) -> None:
-    memories = await opened(llama_server.base_url, tmp_path / "r", timeout_s=60)
+    memories = await opened(llama_server.embeddings_url, tmp_path / "r", timeout_s=60)
     texts = ("The router blinks red when there is no signal.", "Bananas are yellow and sweet.", "We open at nine.")
     await memories.learn(document("a.md", *texts))
     for text in texts:

@@ -14,13 +14,18 @@ from typing import Any
 
 import pytest
 
+from tests.fakes.model import ScriptedModel
 from tests.recall.index_contract import WORDS, found, learn
 from tests.recall.test_memories import ON, document, make
+from voice_agent.config_files import load_config
+from voice_agent.dialogue.agent import Agent
 from voice_agent.recall.entries import Episode, Kind, Who
 from voice_agent.recall.index import Forget
 from voice_agent.recall.memories import Memories
 from voice_agent.recall.sqlite_index import SqliteIndex
 from voice_agent.recall.sqlite_words import by_words
+from voice_agent.service.recall import RecallKeeper
+from voice_agent.store import MemoryStore
 
 LINES = 25
 WRITER = """
@@ -129,3 +134,24 @@ def test_a_search_sees_the_index_as_it_was_at_one_moment(tmp_path: Path, monkeyp
     assert found(ours, "router") == []
     for index in (ours, theirs):
         index.close()
+
+
+async def test_the_running_service_finds_what_was_learnt_beside_it_and_no_longer_what_was_unlearnt(
+    tmp_path: Path,
+) -> None:
+    service, command = make(tmp_path / "r"), make(tmp_path / "r")
+    project = Agent.load(load_config(Path(__file__).parents[2], {}), ScriptedModel([])).project
+    keeper = RecallKeeper(service, MemoryStore(), lambda: project, 0)
+    await keeper.open()
+    await keeper.catch_up()
+    assert not service.is_open
+    await command.open(wanted=True)
+    await command.learn(document("a.md", "router words"))
+    await keeper.catch_up()
+    assert [one.text for one in await service.search("router words", (), 1) or ()] == ["router words"]
+    assert service.has_references("")
+    await command.unlearn("a.md")
+    await keeper.catch_up()
+    assert not service.knows_documents
+    await service.aclose()
+    await command.aclose()

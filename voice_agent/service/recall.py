@@ -93,11 +93,15 @@ class RecallKeeper:
             group.create_task(self._sweep(), name="recall.sweep")
 
     async def catch_up(self) -> None:
-        """Learn references and vectors that are missing, now. Faults are logged; it is tried again later."""
+        """See what other processes have learnt; learn references and vectors that are missing.
+
+        Faults are logged; it is tried again later.
+        """
         memories, project = self.memories, self._project()
-        if not memories.is_open:
-            return
         try:
+            await memories.refresh()
+            if not memories.is_open:
+                return
             await memories.fill()
             if memories.knows_documents and project is not self._learnt_from:
                 changed = await memories.learn_references(references_of(project))
