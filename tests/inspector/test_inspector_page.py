@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import os
+from enum import Enum
 from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import Field
 
 from tests.fakes.model import tool_call
 from tests.support.axe import axe_script
@@ -16,6 +18,7 @@ from tests.support.inspected_service import NUMBER, hold_call, inspected_service
 from tests.support.lines import serving, until
 from voice_agent.channels.desk import TextItem
 from voice_agent.dialogue.events import payload_of
+from voice_agent.dialogue.workflows.protocol import AgenticWorkflowConfig
 from voice_agent.service.service import Service
 from voice_agent.store.protocol import StoreUnavailable
 
@@ -145,6 +148,51 @@ async def test_what_the_page_shows_is_what_the_store_holds(tmp_path: Path) -> No
         assert hosts == {address}
 
 
+class Mood(Enum):
+    CALM = "calm"
+    BRISK = "brisk"
+
+
+class Odd(AgenticWorkflowConfig):
+    """What a plugin may declare."""
+
+    title: str = Field(max_length=40)
+    mood: Mood = Mood.CALM
+    limit: int | None = Field(None, ge=2)
+    share: float = Field(0.5, gt=0, le=1)
+    is_loud: bool = False
+    towns: tuple[str, ...] = ("Bath",)
+
+
+FIELDS = """async ([scheme, kept, typed]) => {
+  const { Field } = await import('/inspect/form.js');
+  return Object.entries(scheme.properties).map(([name, property]) => {
+    const isRequired = scheme.required.includes(name);
+    const field = new Field('odd-' + name, name, property, { root: scheme, isRequired, onChange: () => {} });
+    field.keep(kept[name]);
+    const before = [field.isChanged, field.read()];
+    field.input.value = typed[name];
+    field.input.dispatchEvent(new Event('input'));
+    const limits = field.element.querySelector('[id$=-limits]').textContent;
+    return [name, field.input.type, limits, ...before, field.isChanged, field.unreadable || field.read()];
+  });
+}"""
+
+
+async def fields_of_plugins_are_read_and_written(page: Any) -> None:
+    """Every kind of field, as pydantic describes it: what is kept is read back, what is typed has its type."""
+    kept = {"title": "Us", "mood": "calm", "limit": None, "share": 0.5, "is_loud": False, "towns": ["Bath"]}
+    typed = {"title": "We", "mood": '"brisk"', "limit": "7", "share": "0.25", "is_loud": "true", "towns": "[1"}
+    assert await page.evaluate(FIELDS, [Odd.model_json_schema(), kept, typed]) == [
+        ["title", "textarea", "At most 40 characters.", False, "Us", True, "We"],
+        ["mood", "select-one", "Default: “calm”", False, "calm", True, "brisk"],
+        ["limit", "number", "A whole number, at least 2. Default: nothing", False, None, True, 7],
+        ["share", "number", "A number, at most 1, more than 0. Default: 0.5", False, 0.5, True, 0.25],
+        ["is_loud", "select-one", "Default: false", False, False, True, True],
+        ["towns", "textarea", 'Written as JSON. Default: ["Bath"]', False, ["Bath"], True, "This is not valid JSON."],
+    ]
+
+
 async def ignored(item: TextItem) -> None:
     """Take what a text turn says."""
 
@@ -249,5 +297,6 @@ async def test_a_service_with_a_key_is_opened_with_it_and_its_settings_are_chang
         assert "get_balance answered after" in (await fall.locator("svg").get_attribute("aria-label") or "")
         await picture(page, "text-turns")
         await page.go_back()
+        await fields_of_plugins_are_read_and_written(page)
         await settings_are_changed(page, service, monkeypatch)
         assert key not in page.url
