@@ -11,9 +11,10 @@ import pytest
 
 from tests.channels.contract import ended, speak, tone
 from tests.channels.sip.conftest import Exchange, Open, setup
-from tests.support.baresip import baresip
+from tests.support.baresip import Baresip, baresip
 from tests.support.debian import program
 from tests.support.lines import until
+from voice_agent.call.wire import PressingWire
 
 
 @pytest.fixture
@@ -27,6 +28,11 @@ def humming(tmp_path: Path) -> Path:
         at = np.arange(8000 * 60) / 8000
         file.writeframes((np.sin(2 * np.pi * 200 * at) * 6000).astype("<i2").tobytes())
     return path
+
+
+def told(phone: Baresip) -> list[str]:
+    """The keys that a telephone was told of."""
+    return [event["param"] for event in phone.events if event["type"] == "CALL_DTMF_START"]
 
 
 async def test_a_telephone_presses_keys_holds_resumes_and_hangs_up(
@@ -43,6 +49,9 @@ async def test_a_telephone_presses_keys_holds_resumes_and_hangs_up(
         await until(lambda: line.inputs.holds == [True])
         await phone.command("resume")
         await until(lambda: line.inputs.holds == [True, False])
+        assert isinstance(line.wire, PressingWire)
+        assert (await line.wire.send_digits("7w1#")).sent
+        await until(lambda: told(phone) == list("71#"))
         heard = len(line.inputs.heard)
         await until(lambda: len(line.inputs.heard) > heard + 16000)
         await phone.hang_up()

@@ -8,7 +8,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from voice_agent.audio.frames import FRAME_MS
@@ -42,3 +42,24 @@ def presses(digits: str) -> Iterator[Press | None]:
         for _ in range(ENDS):
             yield Press(one, HELD, end=True)
         yield from [None] * GAP
+
+
+class Pressing:
+    """The keys that a call presses now, one packet at a time.
+
+    Args:
+        on_pressed: Called when all of them have been.
+    """
+
+    def __init__(self, digits: str, on_pressed: Callable[[], None]) -> None:
+        self._packets, self._on_pressed = presses(digits), on_pressed
+        self._over = False
+
+    def take(self) -> Press | None:
+        """Return the packet that leaves in the place of the next frame, if one does."""
+        for packet in self._packets:
+            return packet
+        if not self._over:
+            self._over = True
+            self._on_pressed()
+        return None

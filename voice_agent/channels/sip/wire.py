@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterator
 from typing import Protocol
 
 from voice_agent.call.clock import MediaClock
@@ -13,7 +12,7 @@ from voice_agent.channels.intake import Intake
 from voice_agent.channels.sip.media import MediaReceiver, MediaSender
 from voice_agent.channels.sip.outflow import FRAME_S, Outflow
 from voice_agent.channels.sip.ports import MediaPort, MediaPorts
-from voice_agent.channels.sip.presses import Press, presses
+from voice_agent.channels.sip.presses import Pressing
 from voice_agent.channels.sip.sdp import Agreed, Direction
 from voice_agent.channels.sip.transactions import Address
 from voice_agent.digits import DIGITS_SENT, NO_DIGITS, DigitsReason, DigitsResult
@@ -64,8 +63,7 @@ class SipWire:
         self._call: CallInputs | None = None
         self._over: asyncio.Future[str] = self._loop.create_future()
         self._transferring: asyncio.Future[TransferResult] | None = None
-        self._presses: Iterator[Press | None] | None = None
-        self._pressed: asyncio.Future[str] = self._loop.create_future()
+        self._pressing: Pressing | None = None
         self._closing = False
         self._dropped_s = 0.0
         self._timers: dict[str, asyncio.TimerHandle] = {}
@@ -187,13 +185,13 @@ class SipWire:
             return NO_DIGITS
         if agreed.held or self._over.done():
             return DigitsResult(DigitsReason.TRUNK_ERROR, "on hold" if agreed.held else "over")
-        self._pressed = self._loop.create_future()
-        self._presses = presses(digits)
+        pressed: asyncio.Future[str] = self._loop.create_future()
+        self._pressing = Pressing(digits, lambda: None if pressed.done() else pressed.set_result("pressed"))
         try:
-            await asyncio.wait({self._pressed, self._over}, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait({pressed, self._over}, return_when=asyncio.FIRST_COMPLETED)
         finally:
-            self._presses = None
-        return DIGITS_SENT if self._pressed.done() else DigitsResult(DigitsReason.TRUNK_ERROR, "over")
+            self._pressing = None
+        return DIGITS_SENT if pressed.done() else DigitsResult(DigitsReason.TRUNK_ERROR, "over")
 
     # Out
 
@@ -206,25 +204,13 @@ class SipWire:
             return
         to = self._destination(agreed)
         for due in self._outflow.due(self._loop.time(), tick=tick):
-            press = self._next_press()
+            press = None if self._pressing is None else self._pressing.take()
             if press is not None and agreed.dtmf_type is not None:
                 packet = sender.press(press, due.skipped)
             else:
                 packet = sender.packet(due.pcm, due.skipped, first=due.first)
             if agreed.direction in (Direction.BOTH, Direction.SEND):
                 port.send(packet, to)
-
-    def _next_press(self) -> Press | None:
-        """Return the key packet that leaves in the place of this frame, if one is due."""
-        if self._presses is None:
-            return None
-        try:
-            return next(self._presses)
-        except StopIteration:
-            self._presses = None
-            if not self._pressed.done():
-                self._pressed.set_result("pressed")
-            return None
 
     def _destination(self, agreed: Agreed) -> Address:
         """Where the far end's media comes from, which holds behind routers too; until then where it says."""

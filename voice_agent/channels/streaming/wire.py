@@ -13,7 +13,6 @@ What leaves, in order; control overtakes audio::
 from __future__ import annotations
 
 import asyncio
-import itertools
 import logging
 from collections.abc import Sequence
 from dataclasses import replace
@@ -24,8 +23,8 @@ from voice_agent.channels.intake import Intake
 from voice_agent.channels.messages import BadMessage, CallerHangUp, Key, Mute, Played, TypedText
 from voice_agent.channels.outbox import MAX_AUDIO_S
 from voice_agent.channels.streaming.connection import NORMAL_CLOSURE, Receive, Send
+from voice_agent.channels.streaming.marks import DrainMarks
 from voice_agent.channels.streaming.serializer import (
-    DRAIN_MARK,
     Answer,
     FarEndCloses,
     Farewell,
@@ -82,8 +81,7 @@ class StreamWire:
         self._over: asyncio.Future[str] = self._loop.create_future()
         self._leaving: str = "closed"
         self._closing = self._hung_up = self._far_end_is_full = False
-        self._drains: dict[str, asyncio.Future[None]] = {}
-        self._drain_names = map(f"{DRAIN_MARK}{{}}".format, itertools.count(1))
+        self._drains = DrainMarks()
         self._limit: asyncio.TimerHandle | None = None
 
     @property
@@ -187,9 +185,7 @@ class StreamWire:
     def _control(self, item: Inbound, call: CallInputs) -> None:
         match item:
             case MarkReached(name):
-                if drain := self._drains.pop(name, None):
-                    drain.set_result(None)
-                else:
+                if not self._drains.reached(name):
                     call.mark_reached(name)
             case FlowControl(full):
                 self._far_end_is_full = full
@@ -254,7 +250,8 @@ class StreamWire:
             now = self._loop.time()
             unplayed_s = self._speech.plays_until - now
             if not self._outbox.frames and unplayed_s <= 0:
-                return not self._serializer.traits.echoes_marks or await self._come_to_the_end(deadline)
+                told = self._serializer.traits.echoes_marks
+                return not told or await self._drains.ask(self.send, self._over, deadline - now)
             if now >= deadline:
                 return False
             await asyncio.wait({self._over}, timeout=min(max(unplayed_s, FRAME_S), deadline - now))
@@ -272,18 +269,6 @@ class StreamWire:
         self._end("closed")
 
     # Inner workings
-
-    async def _come_to_the_end(self, deadline: float) -> bool:
-        """Whether the far end comes to a mark behind all audio by then."""
-        name, come = next(self._drain_names), self._loop.create_future()
-        self._drains[name] = come
-        try:
-            self.send(MarkMessage(name))
-            limit_s = deadline - self._loop.time()
-            await asyncio.wait({come, self._over}, timeout=limit_s, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            self._drains.pop(name, None)
-        return come.done()
 
     def _part(self, message: Message, reason: str) -> None:
         """The far end leaves: send it one last message, and close."""
