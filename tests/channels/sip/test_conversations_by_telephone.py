@@ -61,7 +61,7 @@ async def all_calls(directory: Path) -> dict[str, Heard]:
         asking, leaving = (GREETED_S, "When are you open?"), (GREETED_S, "Goodbye.")
         parts = [
             call(directory / "g722", 22640, "g722", [asking]),
-            call(directory / "pcmu", 22700, "pcmu", [leaving, (12.5, "Five.")], until_closed=True),
+            call(directory / "pcmu", 22700, "pcmu", [leaving, (11.5, "Five.")], until_closed=True),
             call(directory / "pcma", 22760, "pcma", [asking, (INTERRUPTED_S, "Stop please, stop.")]),
         ]
         results = await asyncio.gather(*parts)
