@@ -24,7 +24,7 @@ from voice_agent.recall.sqlite_index import SqliteIndex
 
 ROOT = Path(__file__).parents[2]
 DOCUMENT = "handbook/calls_abroad.md"
-START = tool_call("start_skill", skill="call_abroad")
+START = tool_call("start_skill", skill="rates_abroad")
 SEARCH = tool_call("search_knowledge", query="zone of Spain, calls to mobile phones abroad")
 ZONE = tool_call("set_fields", country="Spain", zone="zone three")
 
@@ -55,7 +55,7 @@ def results(request: ModelRequest) -> list[dict[str, Any]]:
 
 def price_list(agent: Agent) -> Any:
     """Return the module that the skill's tool reads its prices from."""
-    return agent.project.skills["call_abroad"].tools["call_price"].function.__globals__["northline"]
+    return agent.project.skills["rates_abroad"].tools["call_price"].function.__globals__["northline"]
 
 
 def ran(bench: Caller) -> list[str]:

@@ -103,7 +103,7 @@ class Opening:
 
 
 async def test_the_example_s_research_ends_with_an_answer_whatever_the_model_writes(llama_server: LlamaServer) -> None:
-    model = Opening(weak_model(llama_server, "tagged"), "call_abroad")
+    model = Opening(weak_model(llama_server, "tagged"), "rates_abroad")
     memories = Memories(RecallOptions(), SqliteIndex(None), HashedWords, exists=lambda: False)
     await memories.open(wanted=True)
     await learn_files(memories, EXAMPLE, [EXAMPLE / "handbook"])

@@ -1,4 +1,4 @@
-"""Rewrites the graph of MiniLM so that its products are made of integers, which takes two thirds of the CPU.
+"""Rewrites the graph of MiniLM so that its products are made of integers, which takes three quarters of the CPU.
 
 ::
 

@@ -40,8 +40,8 @@ class MiniLm:
     recently used out first, so that descriptions and examples are computed once.
 
     Args:
-        integers: Multiply integers, which takes two thirds of the CPU and a third of the memory, for vectors that are
-            a little less exact (see `integer_graph`). They must not be compared with others.
+        integers: Multiply integers, which takes three quarters of the CPU and three fifths of the memory, for vectors
+            that are a little less exact (see `integer_graph`). They must not be compared with others.
     """
 
     def __init__(self, *, cached: int = CACHED_SENTENCES, integers: bool = False) -> None:
