@@ -236,6 +236,17 @@ async def settings_are_changed(page: Any, service: Service, monkeypatch: pytest.
         await react.get_by_text("Nothing has changed: the disk is full").wait_for()
     key = await page.evaluate("sessionStorage.getItem('voice-agent-key')")
     await page.evaluate("sessionStorage.setItem('voice-agent-key', 'an older key that is gone')")
+
+    saved = asyncio.Event()
+
+    async def late(route: Any) -> None:
+        # What is read again with the key arrives when the next save is over, and is older than that.
+        answer = await route.fetch()
+        async with asyncio.timeout(20):
+            await saved.wait()
+        await route.fulfill(response=answer)
+
+    await page.route("**/agentic_workflow/settings", late)
     await field.press("Enter")
     await page.get_by_label("Key", exact=True).fill(key)
     await page.get_by_label("Key", exact=True).press("Enter")
@@ -247,6 +258,11 @@ async def settings_are_changed(page: Any, service: Service, monkeypatch: pytest.
     value = settings.one("ReActAgentConfig")["value"]
     assert (value["max_iterations"], value["at_limit"], value["max_procedures_calls"]) == (4, "last_text", 10)
     assert await page.locator("#unsaved").is_hidden()
+
+    async with page.expect_response("**/agentic_workflow/settings"):
+        saved.set()
+    await page.unroute("**/agentic_workflow/settings")
+    assert await field.input_value() == "4"
 
     # Again, to see what it was; a change that is not saved is still there after a look at the list.
     await field.fill("7")

@@ -71,10 +71,12 @@ class Configuration {
       return;
     }
     this.isBusy = true;
+    this.view.saves += 1;
     this.problem.textContent = this.news.textContent = "";
     try {
       const body = Object.fromEntries(this.fields.map((field) => [field.name, field.read()]).filter(([, value]) => value !== undefined));
       const told = await (await api.settings(`/settings/${encodeURIComponent(this.name)}`, { method: "PUT", body: JSON.stringify(body), headers: { "content-type": "application/json" } })).json();
+      this.view.saves += 1;
       this.view.selected = told.name;
       this.keep(told.value);
       this.news.textContent = "Saved. The next turns use it.";
@@ -117,6 +119,7 @@ export class SettingsView {
   constructor(onLocked) {
     this.onLocked = onLocked;
     this.configurations = [];
+    this.saves = 0;
     this.forms = h("div", { class: "forms" });
     this.log = h("div", {});
     byId("settings").replaceChildren(
@@ -134,12 +137,21 @@ export class SettingsView {
   }
 
   async load() {
+    const saves = this.saves;
     const told = await (await api.settings("/settings")).json();
+    // What was asked for before a save began may be older than the save.
+    if (saves !== this.saves) return;
     this.selected = told.selected_configuration;
-    const known = new Map(this.configurations.map((one) => [one.name, one]));
-    this.configurations = told.settings.map((one) => (known.get(one.name)?.isChanged ? known.get(one.name) : new Configuration(this, one)));
-    this.configurations.sort((a, b) => b.isSelected - a.isSelected);
-    this.forms.replaceChildren(...this.configurations.map((one) => one.element));
+    const shape = JSON.stringify(told.settings.map((one) => [one.name, one.scheme]));
+    if (shape === this.shape) {
+      // Elements stay where they are: who is typing in one keeps the focus, and what is not saved.
+      const values = new Map(told.settings.map((one) => [one.name, one.value]));
+      for (const one of this.configurations) if (!one.isChanged) one.keep(values.get(one.name));
+    } else {
+      this.shape = shape;
+      this.configurations = told.settings.map((one) => new Configuration(this, one)).sort((a, b) => b.isSelected - a.isSelected);
+      this.forms.replaceChildren(...this.configurations.map((one) => one.element));
+    }
     for (const one of this.configurations) one.showState();
     await this.showChanges();
   }
