@@ -110,12 +110,26 @@ class Peer:
 
     async def close(self) -> None:
         """Close the connection. Bounded; never raises."""
+        connecting = self._connecting()
         try:
             async with asyncio.timeout(CLOSE_S):
                 await self._close()
+                # It goes on with the next transport, finds that closed too, and fails.
+                await asyncio.gather(*connecting, return_exceptions=True)
         except TimeoutError:
             log.warning("a WebRTC connection did not close within %.0f s", CLOSE_S)
         self._settle(False)
+
+    def _connecting(self) -> list[asyncio.Task[Any]]:
+        """The tasks in which aiortc connects; it keeps no hold of them, and their failures would be nobody's."""
+        frames = ((task, getattr(task.get_coro(), "cr_frame", None)) for task in asyncio.all_tasks())
+        return [
+            task
+            for task, frame in frames
+            if frame is not None
+            and frame.f_code.co_name == "__connect"
+            and frame.f_locals.get("self") is self._connection
+        ]
 
     async def _close(self) -> None:
         try:
