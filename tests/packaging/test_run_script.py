@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
@@ -145,6 +146,8 @@ def test_without_demo_only_it_stays_up_until_control_c_ends_both(place):
         assert process.wait(timeout=DEADLINE_S) == 130
     finally:
         process.stdout.close()
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
     assert service_is_gone(place)
 
 
