@@ -2,13 +2,14 @@
 
 No test writes into the data directory of whoever runs it, and none finds another's conversations. Examples of
 property tests have no deadline: how long one takes says something about the machine, not about the code. Commands
-that run inside a test set up the process's log, which is set back after it.
+that run inside a test set up the process's log, which is set back after it. Reports can be sent between processes,
+whatever a test has logged.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import pytest
@@ -53,3 +54,10 @@ def _log_set_back() -> Iterator[None]:
         root.removeHandler(handler)
     root.setLevel(levels[0])
     project.setLevel(levels[1])
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
+    report.sections = [(name, text.encode("utf-8", "backslashreplace").decode()) for name, text in report.sections]
+    return report

@@ -26,7 +26,7 @@ from tests.support.lines import serving, until
 from voice_agent.service.service import Service, build_service
 
 log = logging.getLogger(__name__)
-pytestmark = [pytest.mark.models, pytest.mark.asyncio(loop_scope="module"), pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.alone, pytest.mark.models, pytest.mark.asyncio(loop_scope="module"), pytest.mark.timeout(180)]
 
 EXAMPLE = Path(__file__).parents[2]
 QUESTION_S, INTERRUPTION_S, END_S = 5.0, 11.5, 60.0

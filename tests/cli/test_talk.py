@@ -31,6 +31,7 @@ def sound(tmp_path: Path) -> Iterator[SoundSystem]:
         yield system
 
 
+@pytest.mark.alone
 @pytest.mark.models
 @pytest.mark.timeout(180)
 async def test_a_person_talks_to_the_example_agent_by_microphone(sound: SoundSystem, tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ from voice_agent.speech.pool import SpeechPool, pool_plan
 from voice_agent.speech.whisper import WhisperRecognizer
 
 
+@pytest.mark.alone
 @pytest.mark.models
 async def test_the_loop_stays_on_time_while_four_transcriptions_run() -> None:
     workers, threads = pool_plan(PoolOptions(), os.cpu_count() or 1)

@@ -103,6 +103,7 @@ def service_is_gone(place: Path) -> bool:
     return False
 
 
+@pytest.mark.alone
 @pytest.mark.models
 @pytest.mark.service
 def test_the_demonstration_greets_looks_up_yields_and_answers_says_where_its_files_lie_and_leaves_no_process(place):

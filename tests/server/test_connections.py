@@ -62,6 +62,7 @@ async def test_a_call_outlasts_the_limit_on_requests(monkeypatch: pytest.MonkeyP
         (b"", Frame(Opcode.PONG, b"")),
         (Frame(Opcode.BINARY, b"", fin=False).serialize(mask=True), Frame(Opcode.CONT, b"", fin=False)),
     ],
+    ids=["pings", "pongs", "continuations"],
 )
 async def test_a_flood_of_frames_that_are_no_messages_ends_the_connection(first: bytes, flood: Frame) -> None:
     service = RecordingService()

@@ -22,7 +22,7 @@ from voice_agent.audio.resample import resample
 from voice_agent.caller.audio import voice_bounds
 from voice_agent.service.service import Service, build_service
 
-pytestmark = pytest.mark.models
+pytestmark = [pytest.mark.alone, pytest.mark.models]
 log = logging.getLogger(__name__)
 EXAMPLE = Path(__file__).parents[2]
 PARTS = ("agent.yml", "memory.yml", "responses.yml", "skills", "references", "tools", "lib")

@@ -17,7 +17,7 @@ from voice_agent.audio.frames import FRAME_BYTES, SILENCE
 from voice_agent.service.service import Service, build_service
 from voice_agent.speech.splitter import split
 
-pytestmark = pytest.mark.models
+pytestmark = [pytest.mark.alone, pytest.mark.models]
 EXAMPLE = Path(__file__).parents[2]
 
 

@@ -29,7 +29,7 @@ from voice_agent.config import SttOptions
 from voice_agent.speech.pool import SpeechPool
 from voice_agent.speech.whisper import WhisperRecognizer
 
-pytestmark = [pytest.mark.models, pytest.mark.service]
+pytestmark = [pytest.mark.alone, pytest.mark.models, pytest.mark.service]
 
 ROOT = Path(__file__).parents[3]
 SIP_PORT, HTTP_PORT = 22600, 22601
