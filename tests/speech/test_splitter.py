@@ -75,11 +75,12 @@ def test_sentences_end_where_a_reader_would_end_them(text: str, pieces: list[str
 def test_the_first_piece_may_be_a_clause_and_later_ones_are_sentences() -> None:
     text = "Sure, I can look that up, one moment. First, I need your number, please."
     assert split(text, True) == [
-        "Sure, I can look that up, ",
-        "one moment. ",
+        "Sure, ",
+        "I can look that up, one moment. ",
         "First, I need your number, please.",
     ]
     assert split(text, False)[0] == "Sure, I can look that up, one moment. "
+    assert split("No, that is not so, I fear. Why?", True) == ["No, that is not so, ", "I fear. ", "Why?"]
 
 
 def test_a_piece_goes_out_as_soon_as_the_next_word_makes_its_end_certain() -> None:
