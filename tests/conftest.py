@@ -8,6 +8,7 @@ whatever a test has logged.
 
 from __future__ import annotations
 
+import gc
 import logging
 from collections.abc import Generator, Iterator
 from pathlib import Path
@@ -43,6 +44,12 @@ def data_directory(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest
     path = tmp_path_factory.mktemp("data")
     monkeypatch.setenv("XDG_DATA_HOME", str(path))
     return path
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _collector_spared() -> None:
+    """What earlier tests have loaded need not be looked through: tests that look for leaks collect after every call."""
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True)

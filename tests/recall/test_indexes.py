@@ -43,8 +43,24 @@ class TestMemory(IndexContract):
         yield index
         index.close()
 
-    @pytest.mark.skip(reason="what is in memory is gone when it is closed")
-    def test_vectors_of_another_model_are_taken_away_and_made_anew(self) -> None: ...
+    @pytest.fixture
+    def reopened(self, index: Index) -> Callable[[str], tuple[Index, int]]:
+        """With all that is known told again: what is in memory is gone when it is closed."""
+
+        def reopen(identity: str) -> tuple[Index, int]:
+            index.close()
+            other = SqliteIndex(None)
+            assert (other.open(identity), other.sources(Kind.DOCUMENT)) == (0, [])
+            return other, 0
+
+        return reopen
+
+    def test_vectors_of_another_model_are_taken_away_and_made_anew(
+        self, index: Index, reopened: Callable[[str], tuple[Index, int]]
+    ) -> None:
+        learn(index, "a.md", "router words")
+        other, waiting = reopened("test/other")
+        assert (waiting, found(other, "router words"), other.pending(2)) == (0, [], [])
 
 
 class TestQdrant(IndexContract):

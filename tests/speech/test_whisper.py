@@ -65,6 +65,7 @@ def error_rate(clips: list[Clip], heard: list[str]) -> float:
     return errors / sum(len(normalized(clip.text)) for clip in clips)
 
 
+@pytest.mark.timeout(300)
 def test_the_fast_profile_hears_within_half_a_point_of_stock(fast: WhisperDecoder, clips: list[Clip]) -> None:
     from faster_whisper import WhisperModel
 

@@ -29,7 +29,7 @@ def _key(block: np.ndarray, rate: int) -> str:
     at = np.arange(len(block)) / rate
 
     def share(hz: int) -> float:
-        return 2 * abs(np.mean(block * np.exp(-2j * np.pi * hz * at))) ** 2 / power
+        return float(2 * abs(np.mean(block * np.exp(-2j * np.pi * hz * at))) ** 2 / power)
 
     rows, columns = [share(hz) for hz in ROWS], [share(hz) for hz in COLUMNS]
     row, column = int(np.argmax(rows)), int(np.argmax(columns))
