@@ -70,7 +70,7 @@ def test_it_loads_without_an_error() -> None:
     "named",
     [
         "agent.voice", "tracker_store", "event_broker", "tracing", "inspector", "twilio_media_streams",
-        "asr engine 'deepgram'", "tts engine 'deepgram'",
+        "asr engine 'deepgram'", "tts engine 'deepgram'", "`anonymization` of field 'member_name'",
     ],
 )  # fmt: skip
 def test_what_is_not_acted_on_is_named_in_a_warning(named: str) -> None:

@@ -306,6 +306,9 @@ class LiveConversation:
                 self._superseded(turn)
                 self._core.events.append("turn_superseded", {"turn_id": turn_id})
         finally:
+            for wording in turn.reply.owed:
+                self._core.events.append("reply_owed", {"turn_id": turn_id, "text": wording.text})
+                state.owed.append(wording)
             finished_as = {"turn_id": turn_id, "status": status.value, "at": places(state)}
             if turn.limit_hit is not None:
                 finished_as["limit_hit"] = turn.limit_hit

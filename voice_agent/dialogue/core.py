@@ -14,7 +14,7 @@ from voice_agent.dialogue.events import EventLog
 from voice_agent.dialogue.hook_runner import HookRunner
 from voice_agent.dialogue.model_call import ModelCaller
 from voice_agent.dialogue.project import Project
-from voice_agent.dialogue.reply import UserInput
+from voice_agent.dialogue.reply import SESSION_START, UserInput
 from voice_agent.dialogue.responses import Response, Wording
 from voice_agent.dialogue.speaking import Speaker
 from voice_agent.dialogue.state import DialogueState
@@ -132,6 +132,16 @@ class Core:
         if wording is not None:
             wording = replace(wording, **(delivery or {}))
             turn.reply.deliver(replace(wording, rephrase=True, about=about) if about else wording)
+
+    def make_good(self, turn: Turn) -> None:
+        """Say first what the turn before was cancelled before it could say of what it had done."""
+        if turn.user == SESSION_START:
+            # A greeting comes first; what is owed goes with the answer to the caller's first words.
+            return
+        owed, self.state.owed = self.state.owed, []
+        for wording in owed:
+            turn.reply.deliver(wording)
+            turn.made_good.append(wording.name)
 
     def say_unreachable(self, turn: Turn, skill: str | None) -> None:
         """Say, once in a turn, that what is needed cannot be reached at present."""

@@ -63,6 +63,10 @@ def _field(entries: LocatedMap, name: str, namespace: str, public: bool, reader:
     for key in ("mutable", "seed"):
         if key in raw and namespace != PROJECT:
             reader.error("project_only", f"`{key}` belongs to the root memory.yml.", "Remove it.", raw.key_lines[key])
+    if "anonymization" in raw:
+        remedy = "Write `pii: true`, which keeps it out of logs and hides it in the inspector, or leave it."
+        message = f"`anonymization` of field {name!r} is not acted on."
+        reader.warn("unused", message, remedy, raw.key_lines["anonymization"])
     declared = Field(
         namespace, name, kind, reader.text(raw, "description", "`description`"), choices, None, public,
         reader.flag(raw, "llm_settable", False), reader.flag(raw, "pii", False),

@@ -63,6 +63,7 @@ class RuntimeLoop:
             TurnCancelled: The turn was cancelled. What was done stays done and recorded.
         """
         self._core.speaker.attach(turn)
+        self._core.make_good(turn)
         try:
             if prepare is not None:
                 prepare(turn)

@@ -9,6 +9,7 @@ from typing import Any
 
 from voice_agent.dialogue.memory import Memory
 from voice_agent.dialogue.project import Project, Skill
+from voice_agent.dialogue.responses import Wording
 from voice_agent.dialogue.stepper import Cursor, Mark
 from voice_agent.llm.protocol import Message, ToolCall
 
@@ -95,6 +96,7 @@ class DialogueState:
     Attributes:
         farewell: Skills still to run before the call is ended; None while nobody wants to end it.
         took_leave: They have run, or begun to, in this session: once is enough.
+        owed: What tells of a thing that was done, and that a cancelled turn could not say: said in the next one.
     """
 
     memory: Memory
@@ -106,6 +108,7 @@ class DialogueState:
     silences: int = 0
     farewell: list[str] | None = None
     took_leave: bool = False
+    owed: list[Wording] = field(default_factory=list)
 
     @property
     def top(self) -> Frame | None:
@@ -148,6 +151,7 @@ class DialogueState:
         self.memory.clear()
         self.question, self.silences = None, 0
         self.farewell, self.took_leave = None, False
+        self.owed.clear()
 
 
 def snapshot(state: DialogueState) -> dict[str, Any]:
@@ -160,6 +164,7 @@ def snapshot(state: DialogueState) -> dict[str, Any]:
         "silences": state.silences,
         "farewell": state.farewell,
         "took_leave": state.took_leave,
+        "owed": [asdict(wording) for wording in state.owed],
         "memory": state.memory.snapshot(),
         "session": {
             "id": session.id,
@@ -220,6 +225,7 @@ def restore(state: DialogueState, data: Mapping[str, Any], project: Project) -> 
     lost: list[str] = []
     state.turn, state.activations, state.silences = data["turn"], data["activations"], data["silences"]
     state.farewell, state.took_leave = data.get("farewell"), bool(data.get("took_leave"))
+    state.owed = [Wording(**{**wording, "values": tuple(wording["values"])}) for wording in data.get("owed", ())]
     state.memory.restore(data["memory"])
     raw = data["session"]
     moments = {

@@ -306,7 +306,7 @@ class StepRunner:
             if before is None:
                 frame.runs[name] = frame.runs.get(name, 0) + 1
         on_success = frame.skill.constraint(tool.name).on_success
-        if on_success is not None and outcome.achieved:
+        if on_success is not None and outcome.achieved and not (before and on_success in turn.made_good):
             self._core.say(turn, on_success, frame.skill.id)
         return outcome
 

@@ -41,6 +41,7 @@ class ReplyWriter:
         self._message = 0
         self._open: list[str] = []
         self._drafts: list[tuple[int, Wording] | Callable[[], None]] = []
+        self._too_late: list[Wording] = []
         self.needs_finishing: Callable[[Wording], bool] = lambda wording: False
         self.on_spoken: Callable[[Wording], None] | None = None
         self.said: list[str] = []
@@ -54,6 +55,9 @@ class ReplyWriter:
         """Say a whole message."""
         self.end()
         if not wording.text:
+            return
+        if self._cancel.is_cancelled:
+            self._too_late.append(wording)
             return
         self.said.append(wording.text)
         if wording.template:
@@ -79,6 +83,12 @@ class ReplyWriter:
         self._message += 1
         if self.on_spoken is not None:
             self.on_spoken(wording)
+
+    @property
+    def owed(self) -> list[Wording]:
+        """Wording that is to be known whole, and that the turn was cancelled before it could say."""
+        waiting = [draft[1] for draft in self._drafts if isinstance(draft, tuple)]
+        return [wording for wording in (*waiting, *self._too_late) if wording.record == "full"]
 
     @property
     def has_drafts(self) -> bool:
@@ -195,6 +205,7 @@ class Turn:
         carried: What led to a held call, as (turn in which it was held, its messages).
         results: What the tools that ran came to, by skill, activation, step and arguments.
         results_before: The same of the turn that this one goes on with: what ran there is not run again.
+        made_good: Responses said in it that the turn before was cancelled before it could say.
         recollection: What is being recalled for it, beside its other work.
         recalled: What was, once it is there.
         fitting: Names of tools and skills, those that fit the caller's words best first; empty where not asked.
@@ -226,6 +237,7 @@ class Turn:
     carried: tuple[str, tuple[Message, ...]] | None = None
     results: dict[str, Outcome] = field(default_factory=dict)
     results_before: dict[str, Outcome] = field(default_factory=dict)
+    made_good: list[str] = field(default_factory=list)
     recollection: Recollection | None = None
     recalled: tuple[Found, ...] = ()
     fitting: tuple[str, ...] = ()
@@ -239,9 +251,14 @@ class Turn:
         return "" if self.user.kind is InputKind.INTENT else self.user.text
 
     @property
+    def has_said(self) -> bool:
+        """Something of its own was said in it, beside what the turn before still owed."""
+        return len(self.reply.said) > len(self.made_good)
+
+    @property
     def is_owed_words(self) -> bool:
         """The caller has spoken and nothing has been said to it, nor decided that nothing is to be."""
-        return bool(self.utterance) and not self.reply.said and not self.silent
+        return bool(self.utterance) and not self.has_said and not self.silent
 
     def note_tool(self, name: str, arguments: str, result: str) -> None:
         """Let the model see, beside the caller's words, a tool that a step of this turn has run."""

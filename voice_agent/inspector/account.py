@@ -160,6 +160,10 @@ class _Account:
     def on_reply_unheard(self, record: Record, payload: Payload) -> None:
         self._turn(record, payload)["unheard"] = payload.get("text", "")
 
+    def on_reply_owed(self, record: Record, payload: Payload) -> None:
+        turn = self._turn(record, payload)
+        turn["unheard"] = f"{turn['unheard']} {payload.get('text', '')}".strip()
+
     def on_line(self, record: Record, payload: Payload) -> None:
         if payload.get("turn_id"):
             turn = self._turn(record, payload)

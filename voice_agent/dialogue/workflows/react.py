@@ -93,7 +93,7 @@ class ReAct:
         policy = self._options.at_limit
         if policy == "finalize" and await self._thinker.answer(turn, (*self.sections, _closing())):
             return
-        if policy == "last_text" and turn.reply.said:
+        if policy == "last_text" and turn.has_said:
             return
         turn.cancel.check()
         self._thinker.core.say(turn, "utter_limit_reached")
