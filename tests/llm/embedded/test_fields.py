@@ -52,6 +52,12 @@ def test_an_answer_to_the_question_for_a_field(card: FieldCard, said: str, value
     assert READER.asked(card, said) == value
 
 
+def test_an_okay_that_repeats_the_question_answers_it() -> None:
+    card = FieldCard("by_mail", "bool", "The way the bill is sent")
+    assert READER.asked(card, "okay, post it to me") is None
+    assert READER.asked(card, "okay, post it to me", question="Shall I post it?") is True
+
+
 @pytest.mark.parametrize(
     ("card", "said"),
     [

@@ -101,6 +101,31 @@ def test_facts_may_come_with_more_words(said: str, verdict: bool | None) -> None
 
 
 @pytest.mark.parametrize(
+    ("said", "verdict"),
+    [
+        ("okay", True),
+        ("okay, then", True),
+        ("okay, yes", True),
+        ("okay do it", True),
+        ("alright, I'd like that", True),
+        ("okay, I'll take it", True),
+        ("okay, the router at home", True),
+        ("okay, no", False),
+        ("alright, don't", False),
+        ("no, okay", None),
+        ("okay, tell me your opening hours", None),
+        ("ok can I pay my bill", None),
+        ("right, I need a technician", None),
+        ("great, and my balance please", None),
+        ("okay, what are your opening hours?", None),
+        ("yes, tell me your opening hours", True),
+    ],
+)
+def test_an_okay_before_another_request_only_takes_note(said: str, verdict: bool | None) -> None:
+    assert polarity(said, "has a router at home") is verdict
+
+
+@pytest.mark.parametrize(
     "said", ["my internet is not working at all", "the shop is never open", "which one is not right"]
 )
 def test_a_no_in_the_middle_of_a_sentence_is_no_answer(said: str) -> None:

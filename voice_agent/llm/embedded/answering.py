@@ -101,7 +101,9 @@ def _values(moves: Moves, asked: FieldCard) -> Mapping[str, Any]:
         others = {name: value for name, value in others.items() if kinds[name] is not kind}
     if kind in _OPEN and is_question(text):
         return others
-    value = _whole_number(moves, asked) or moves.reader.asked(asked, text, guess=not others)
+    value = _whole_number(moves, asked) or moves.reader.asked(
+        asked, text, guess=not others, question=moves.turn.last_question()
+    )
     if value is None and kind is Kind.BOOL and others and _ALTERNATIVE.search(text):
         value = False
     if value is None and kind is Kind.BOOL and not others and affirms_by_repeating(text, moves.turn.last_question()):

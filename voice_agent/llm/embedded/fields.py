@@ -67,27 +67,28 @@ class Reader:
     today: date
     similar: Similarity
 
-    def asked(self, card: FieldCard, utterance: str, *, guess: bool = True) -> Any:
+    def asked(self, card: FieldCard, utterance: str, *, guess: bool = True, question: str = "") -> Any:
         """Return the JSON value with which ``utterance`` answers the question for ``card``, or None.
 
         What stands after a correction goes before the whole: "the fifth, no, the sixth".
 
         Args:
             guess: Whether a choice may be read from the meaning of words that do not name it.
+            question: How it was asked for; repeating that answers it: "okay, send it by mail".
         """
         text = utterance.strip()[:MAX_TEXT]
         kind = kind_of(card)
         if not text:
             return None
         if kind in _CORRECTABLE and (found := _CORRECTION.match(text)) is not None:
-            mended = self._asked(card, kind, text[found.end() :], guess=False)
+            mended = self._asked(card, kind, text[found.end() :], guess=False, question=question)
             if mended is not None:
                 return mended
-        return self._asked(card, kind, text, guess=guess)
+        return self._asked(card, kind, text, guess=guess, question=question)
 
-    def _asked(self, card: FieldCard, kind: Kind, text: str, *, guess: bool) -> Any:
+    def _asked(self, card: FieldCard, kind: Kind, text: str, *, guess: bool, question: str) -> Any:
         if kind is Kind.BOOL:
-            return polarity(text)
+            return polarity(text, f"{as_words(card.name)} {card.description} {question}")
         if kind is Kind.CHOICE:
             return self._choice(card, text, guess=guess)
         if kind is Kind.LIST:
@@ -184,7 +185,7 @@ class Reader:
         for place, ordinal in enumerate(_ORDINAL_CHOICE[: len(card.choices)]):
             if ordinal in words:
                 return card.choices[place]
-        verdict = polarity(text)
+        verdict = polarity(text, f"{as_words(card.name)} {card.description}")
         for choice, name in names.items():
             if verdict is not None and polarity(name) is verdict:
                 return choice

@@ -19,6 +19,8 @@ class _Mark(Enum):
     NO = "no"
     NEGATION = "negation"
     """A no that turns the yes right after it around: "not correct", "don't do it"."""
+    TAKEN_IN = "taken in"
+    """Agrees when nothing else is said ("okay"); before more words it may only say that the caller has listened."""
     WEAK_YES = "weak yes"
     """Agrees when it stands alone ("I do"), not at the head of a sentence ("I would like …")."""
     WAVERING = "wavering"
@@ -28,12 +30,12 @@ class _Mark(Enum):
 _PHRASES: dict[_Mark, str] = {
     _Mark.YES: (
         "no problem|no worries|no objection|no objections|why not|i don't mind|i do not mind|yes|yeah|yep|yup|yea|ya|"
-        "sure thing|sure|okay|ok|correct|right|exactly|absolutely|definitely|certainly|of course|go ahead|"
+        "sure thing|sure|correct|exactly|absolutely|definitely|certainly|of course|go ahead|"
         "go right ahead|go for it|please do|do it|do that|do so|sounds good|sounds great|sounds right|affirmative|"
-        "indeed|fine|by all means|i'd like that|i'd love to|that works|works for me|confirm|confirmed|i agree|agreed|"
-        "perfect|great|good|mm-hm|uh-huh|aha|true|"
-        "alright|all right|you bet|i think so|i guess so|i suppose so|i believe so"
+        "indeed|by all means|i'd like that|i'd love to|i'll take it|i'll take that|that works|works for me|confirm|"
+        "confirmed|i agree|agreed|true|you bet|i think so|i guess so|i suppose so|i believe so"
     ),
+    _Mark.TAKEN_IN: "okay|ok|right|alright|all right|fine|perfect|great|good|mm-hm|uh-huh|aha",
     _Mark.WEAK_YES: "i do|i am|i have|i did|i would|it is|it does|they are|it was|he is|she is|we do|we have|we are",
     _Mark.NO: (
         "no way|no thanks|no thank you|not at all|not really|not now|not today|not yet|of course not|absolutely not|"
@@ -73,9 +75,13 @@ _WHOLE = re.compile(
 _EMPTY = frozenset(_EMPTY_WORDS.split())
 
 
-def polarity(text: str) -> bool | None:
-    """Return True or False for an answer that leans one way only, else None."""
-    return _verdict(_normal(text))
+def polarity(text: str, about: str = "") -> bool | None:
+    """Return True or False for an answer that leans one way only, else None.
+
+    Args:
+        about: What was asked for. "Okay" before other words than these takes note and answers nothing.
+    """
+    return _verdict(_normal(text), _normal(about).split())
 
 
 def plain_answer(text: str, context: Iterable[str] = ()) -> bool | None:
@@ -85,10 +91,10 @@ def plain_answer(text: str, context: Iterable[str] = ()) -> bool | None:
         context: Words of the question. Repeating them adds nothing: "yes, transfer the money".
     """
     said = _normal(text)
-    verdict = _verdict(said)
+    known = {word for line in context for word in _normal(line).split()}
+    verdict = _verdict(said, known)
     if verdict is None or _Mark.CHANGE in _marks(said):
         return None
-    known = {word for line in context for word in _normal(line).split()}
     # A no stands even with a reason after it; a yes does not stand with anything after it.
     return verdict if verdict is False or not _rest(said) - known else None
 
@@ -117,19 +123,25 @@ def is_at_a_loss(text: str) -> bool:
     return _AT_A_LOSS.search(_normal(text)) is not None
 
 
-def _verdict(said: str) -> bool | None:
+def _verdict(said: str, known: Iterable[str]) -> bool | None:
     marks = _marks(said)
     if not marks or _Mark.WAVERING in marks or _rest(_ANY.split(said, maxsplit=1)[0]):
         # An answer begins with its yes or no: "my phone is not working" is none.
         return None
-    leaning = set()
+    leaning: set[bool] = set()
+    taken_in = False
     for mark, before in zip(marks, [None, *marks], strict=False):
         if mark in (_Mark.NO, _Mark.NEGATION):
             leaning.add(False)
-        elif mark is _Mark.YES and before is not _Mark.NEGATION:
+        elif before is _Mark.NEGATION:
+            continue
+        elif mark is _Mark.YES or (mark is _Mark.TAKEN_IN and leaning):
             leaning.add(True)
-    if not leaning and _Mark.WEAK_YES in marks and not _rest(said):
-        return True
+        elif mark is _Mark.TAKEN_IN:
+            taken_in = True
+    if not leaning:
+        agrees = (taken_in and not _rest(said) - set(known)) or (_Mark.WEAK_YES in marks and not _rest(said))
+        return True if agrees else None
     return leaning.pop() if len(leaning) == 1 else None
 
 
