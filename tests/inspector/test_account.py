@@ -13,8 +13,8 @@ from voice_agent.inspector.flow import graph
 
 KINDS = (
     "call_started", "call_ended", "turn_started", "user", "tool_executed", "turn_finished", "turn_superseded", "bot",
-    "reply_unheard", "reply_owed", "line", "turn_timeline", "backchannel", "session_started", "session_ended", "memory_set",
-    "skill_activated", "skill_completed", "skill_cancelled", "unknown",
+    "reply_unheard", "reply_owed", "line", "turn_timeline", "backchannel", "session_started", "session_ended",
+    "memory_set", "skill_activated", "skill_completed", "skill_cancelled", "unknown",
 )  # fmt: skip
 
 
