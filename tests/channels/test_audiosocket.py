@@ -34,7 +34,8 @@ async def channel(desk: RecordingDesk, *, registered_only: bool = False) -> Asyn
         yield sock.getsockname()[1]
     finally:
         running.cancel()
-        await asyncio.wait({running}, timeout=2)
+        await asyncio.wait({running}, timeout=10)
+        assert running.done()
 
 
 def test_messages_are_read_as_the_protocol_says() -> None:
@@ -146,7 +147,22 @@ async def test_the_service_opens_the_port_and_closes_it() -> None:
     caller = await AudioSocketCaller.dial(ports[0].number)
     await service.calls.next_line()
     task.cancel()
-    await asyncio.wait({task}, timeout=2)
+    await asyncio.wait({task}, timeout=10)
+    assert task.done()
+    await until(lambda: caller.over)
+    await caller.close()
+
+
+async def test_the_port_closes_while_calls_are_on_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def until_all_have_gone(server: asyncio.base_events.Server) -> None:
+        """What Python 3.12 made of it."""
+        await asyncio.get_running_loop().create_future()
+
+    monkeypatch.setattr(asyncio.base_events.Server, "wait_closed", until_all_have_gone)
+    desk = RecordingDesk()
+    async with channel(desk) as port:
+        caller = await AudioSocketCaller.dial(port)
+        await desk.next_line()
     await until(lambda: caller.over)
     await caller.close()
 

@@ -425,7 +425,7 @@ async def test_a_huge_result_is_cut_for_the_prompt_and_whole_in_the_tracker(tmp_
     assert len(bench.model.requests[2].messages[-1].content) < 10_000
 
 
-@pytest.mark.parametrize("arguments", ["{not json", "[1]", '"text"', "{" * 500])
+@pytest.mark.parametrize("arguments", ["{not json", "[1]", '"text"', "{" * 500, '{"a": NaN}', '{"a": 1e999}'])
 async def test_arguments_that_are_no_object_go_back_to_the_model(tmp_path: Path, arguments: str) -> None:
     broken = [ToolCallDelta(0, "c", "look", arguments)]
     bench = caller(tmp_path, LOOKUP, [tool_call("start_skill", skill="talk"), broken, "Sorry."])

@@ -36,6 +36,16 @@ def test_arguments_get_their_types_and_defaults() -> None:
     assert build_tool(balance).validate({"account": "1", "days": "7"}) == {"account": "1", "days": 7, "kind": "full"}
 
 
+@pytest.mark.parametrize("amount", ["nan", "-inf", float("inf"), float("nan")])
+def test_a_number_that_no_limit_holds_for_is_refused(amount: object) -> None:
+    @tool(description="Pay a bill")
+    async def pay(amount: float) -> ToolResult:
+        return ToolResult(llm_response={})
+
+    with pytest.raises(ArgumentsRefused, match="amount: "):
+        build_tool(pay).validate({"amount": amount})
+
+
 @pytest.mark.parametrize(
     ("arguments", "named"),
     [({}, "account"), ({"account": "1", "dayz": 2}, "dayz"), ({"account": "1", "days": "many"}, "days")],

@@ -50,8 +50,11 @@ class AudioSocketChannel:
                 group.create_task(self._connected(reader, writer), name=f"{CHANNEL}.connection")
 
             server = await asyncio.start_server(connected, sock=sock, limit=messages.MAX_PAYLOAD_BYTES * 2)
-            async with server:
-                await server.serve_forever()
+            try:
+                await asyncio.get_running_loop().create_future()
+            finally:
+                # Not waited for: from Python 3.12 on that lasts as long as its connections, which the group ends after.
+                server.close()
 
     async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         if self._handshakes >= MAX_HANDSHAKES:

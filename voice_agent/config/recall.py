@@ -26,7 +26,7 @@ class DeclarativeOptions(Options):
 
 
 class ProceduralOptions(Options):
-    """Which tools and skills fit what the caller said; used by the ``react`` workflow."""
+    """Which tools and skills fit what the caller said, whatever workflow leads the model."""
 
     enabled: bool = False
     """Whether the model is offered only those that fit, where there are many."""

@@ -133,6 +133,8 @@ def _arguments(call: ToolCall, offer: Offer) -> dict[str, Any]:
     shape = f"a JSON object with {', '.join(properties)}" if properties else "a JSON object"
     try:
         value = json.loads(call.arguments or "{}")
+        # Python reads NaN and infinities, which are no JSON: no limit holds for them, and no other reader takes them.
+        json.dumps(value, allow_nan=False)
     except (ValueError, RecursionError) as fault:
         raise Refused(f"The arguments of {call.name} are not valid JSON. Send {shape}.") from fault
     if value is None:

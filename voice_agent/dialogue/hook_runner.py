@@ -46,7 +46,10 @@ class HookFailed(Exception):
 
 
 class HookSet:
-    """The hooks of a project, in the order in which they run. Immutable; shared by all conversations."""
+    """The hooks of a project, in the order in which they run; shared by all conversations.
+
+    Which hooks there are never changes; how those in threads have behaved is noted here for all of them.
+    """
 
     def __init__(self, hooks: Iterable[Hook] = ()) -> None:
         self.overdue: dict[Hook, Work] = {}

@@ -86,7 +86,7 @@ class RetryModel(Exception):
     """Raised by a `modify_model_response` hook: the reply is thrown away and the model asked again.
 
     ``feedback`` is shown to the model. On side calls (rewording, reading fields out of the first
-    words) the reply is only thrown away. At most twice per model call; then the turn gives up.
+    words) the reply is only thrown away. At most twice in a turn; then the turn gives up.
     """
 
     def __init__(self, feedback: str = "") -> None:

@@ -213,7 +213,7 @@ def build_tool(function: Callable[..., Awaitable[Any]]) -> Tool:
         default = ... if parameter.default is parameter.empty else parameter.default
         fields[parameter.name] = (hint, default)
     try:
-        model = create_model(f"{name}_arguments", __config__=ConfigDict(extra="forbid"), **fields)
+        model = create_model(f"{name}_arguments", __config__=ConfigDict(extra="forbid", allow_inf_nan=False), **fields)
         schema = _without_titles(model.model_json_schema())
     except (PydanticUserError, NameError, TypeError) as fault:
         raise ToolDefinitionError(f"The signature of tool {name!r} gives no schema: {fault}") from fault

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import json
+import math
 import re
 import warnings
 from collections.abc import Iterable, Mapping
@@ -43,7 +44,7 @@ def _read(text: str) -> Any:
     text = unfenced(text).strip()
     for candidate in (text, _without_trailing_commas(text)):
         try:
-            return json.loads(candidate)
+            return json.loads(candidate, parse_constant=_finite, parse_float=_finite)
         except (ValueError, RecursionError):
             continue
     if text[:1] not in ("{", "[", "(", "'", '"') or len(text) > MAX_LITERAL_CHARS:
@@ -57,6 +58,14 @@ def _read(text: str) -> Any:
         return json.loads(json.dumps(value, allow_nan=False))
     except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
         return _NOTHING
+
+
+def _finite(number: str) -> float:
+    """Return a number; raises `ValueError` for infinities and NaN, which Python reads and JSON has no form for."""
+    value = float(number)
+    if not math.isfinite(value):
+        raise ValueError(f"{number} is no number of JSON")
+    return value
 
 
 def _without_trailing_commas(text: str) -> str:

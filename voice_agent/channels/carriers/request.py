@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import parse_qsl
 
-from voice_agent.channels.streaming.connection import Receive, Scope
+from voice_agent.channels.streaming.connection import Receive, Scope, headers_of
 
 MAX_BODY_BYTES = 64 * 1024
 BODY_S = 5.0
@@ -76,16 +76,12 @@ def request_of(scope: Scope, public_url: str, body: bytes = b"") -> CarrierReque
         base = "ws" + base.removeprefix("http")
     query = scope["query_string"].decode("latin-1")
     path = scope.get("raw_path", scope["path"].encode()).decode("latin-1").partition("?")[0]
-    headers: dict[str, str] = {}
-    for raw, value in scope["headers"]:
-        name, text = raw.decode("latin-1"), value.decode("latin-1")
-        headers[name] = f"{headers[name]}, {text}" if name in headers else text
     try:
         fields = dict(parse_qsl(query, keep_blank_values=True, max_num_fields=MAX_FIELDS))
     except ValueError:
         fields = {}
     url = base + path + (f"?{query}" if query else "")
-    return CarrierRequest(scope.get("method", "GET"), url, scope["path"], fields, headers, body)
+    return CarrierRequest(scope.get("method", "GET"), url, scope["path"], fields, headers_of(scope), body)
 
 
 async def read_request(scope: Scope, receive: Receive, public_url: str) -> CarrierRequest:

@@ -28,9 +28,8 @@ from voice_agent.channels.streaming.serializer import (
 
 CHANNEL = "asterisk"
 SUBPROTOCOL = "media"
-MAX_MESSAGE_BYTES = 65_500
-"""Asterisk closes the connection on more."""
 PTIMES_MS = range(10, 121)
+"""Frames that it may ask for. The longest, at 48 kHz, has 11,520 bytes: Asterisk closes on more than 65,500."""
 
 
 class _Format(NamedTuple):

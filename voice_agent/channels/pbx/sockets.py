@@ -16,7 +16,7 @@ from voice_agent.channels.messages import BadMessage
 from voice_agent.channels.pbx import asterisk, freeswitch, genesys, jambonz
 from voice_agent.channels.pbx.genesys_signature import BadSignature, SignatureCheck
 from voice_agent.channels.streaming.channel import MediaSocketChannel
-from voice_agent.channels.streaming.connection import Scope
+from voice_agent.channels.streaming.connection import Scope, headers_of
 from voice_agent.channels.streaming.serializer import Serializer
 from voice_agent.config import Channels, GenesysOptions
 from voice_agent.diagnostics import RemediableError
@@ -62,7 +62,7 @@ def _freeswitch(scope: Scope) -> Serializer:
 
 
 def _genesys(scope: Scope) -> Serializer:
-    headers = _headers(scope)
+    headers = headers_of(scope)
     return genesys.GenesysSerializer(
         headers.get("audiohook-session-id", ""), headers.get("audiohook-organization-id", "")
     )
@@ -98,19 +98,10 @@ def _genesys_door(
         path = scope.get("raw_path", scope["path"].encode()).decode("latin-1").partition("?")[0]
         try:
             # When a signature was made is told in the time of day, on a clock of theirs.
-            signatures.check(_headers(scope), path + (f"?{query}" if query else ""), wall_clock())
+            signatures.check(headers_of(scope), path + (f"?{query}" if query else ""), wall_clock())
         except BadSignature as fault:
             log.warning("Genesys's signature is no good: %s", fault)
             return Denial(403, "bad_signature", "The request is not signed as it must be.")
         return None
 
     return door
-
-
-def _headers(scope: Scope) -> dict[str, str]:
-    """Return the headers by name; one that comes twice is joined, as HTTP has it."""
-    headers: dict[str, str] = {}
-    for raw, value in scope["headers"]:
-        name, text = raw.decode("latin-1"), value.decode("latin-1")
-        headers[name] = f"{headers[name]}, {text}" if name in headers else text
-    return headers

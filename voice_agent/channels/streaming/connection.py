@@ -1,4 +1,4 @@
-"""The two callables that a streaming wire works on, as ASGI servers give them, and the codes it closes with."""
+"""The two callables that a streaming wire works on, as ASGI servers give them, what its scope tells, and the codes it closes with."""
 
 from __future__ import annotations
 
@@ -11,3 +11,12 @@ Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
 NORMAL_CLOSURE, POLICY_VIOLATION, TRY_AGAIN_LATER = 1000, 1008, 1013
 """Codes of RFC 6455 and of the registry that it set up."""
+
+
+def headers_of(scope: Scope) -> dict[str, str]:
+    """Return the headers by lower-case name; those that come twice are joined, as HTTP has it."""
+    headers: dict[str, str] = {}
+    for raw, value in scope["headers"]:
+        name, text = raw.decode("latin-1"), value.decode("latin-1")
+        headers[name] = f"{headers[name]}, {text}" if name in headers else text
+    return headers
