@@ -37,7 +37,7 @@ def make(embedder: HashedWords | None = None, **options: Any) -> Memories:
 
 
 async def learn(memories: Memories, text: str, name: str = "manual.pdf#page=3", title: str = "Lights") -> None:
-    await memories.learn(Document(name, "1", (Passage(title, text, name),)))
+    await memories.library.learn(Document(name, "1", (Passage(title, text, name),)))
 
 
 @pytest.fixture

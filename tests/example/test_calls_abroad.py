@@ -39,7 +39,7 @@ async def nora(script: list[Entry], *, learnt: bool = True) -> AsyncIterator[Cal
     memories = Memories(RecallOptions(), SqliteIndex(None), HashedWords, exists=lambda: False)
     if learnt:
         await memories.open(wanted=True)
-        report = await learn_files(memories, ROOT, [ROOT / "handbook"])
+        report = await learn_files(memories.library, ROOT, [ROOT / "handbook"])
         assert [name for name, _ in report.learnt] == [DOCUMENT]
     model, calendar = ScriptedModel(script), Calendar()
     agent = Agent.load(load_config(ROOT, {}), model, clock=calendar, recalls=memories)

@@ -106,7 +106,7 @@ async def test_the_example_s_research_ends_with_an_answer_whatever_the_model_wri
     model = Opening(weak_model(llama_server, "tagged"), "rates_abroad")
     memories = Memories(RecallOptions(), SqliteIndex(None), HashedWords, exists=lambda: False)
     await memories.open(wanted=True)
-    await learn_files(memories, EXAMPLE, [EXAMPLE / "handbook"])
+    await learn_files(memories.library, EXAMPLE, [EXAMPLE / "handbook"])
     config = load_config(EXAMPLE, {})
     config = replace(config, agent=config.agent.model_copy(update={"react": ReactOptions(max_iterations=1)}))
     agent = Agent.load(config, model, recalls=memories)

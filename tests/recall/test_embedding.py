@@ -89,7 +89,7 @@ async def test_a_model_that_changes_its_size_behind_its_name_is_noticed_at_once_
 ) -> None:
     async with embedding_server(right, right, of_size(5)) as server:
         memories = await opened(server.base_url, tmp_path / "r")
-        await memories.learn(document("a.md", "aaa words"))
+        await memories.library.learn(document("a.md", "aaa words"))
         assert [one.text for one in await memories.recall("a question", ANYBODY)] == ["aaa words"]
         before = RECALL_FAILURES._value.get()
         assert await memories.recall("a question", ANYBODY) == ()
@@ -99,8 +99,8 @@ async def test_a_model_that_changes_its_size_behind_its_name_is_noticed_at_once_
         assert await again.recall("a question", ANYBODY) == ()
         assert [one.text for one in await again.search("words", (), 3) or ()] == ["aaa words"]
         with pytest.raises(Exception, match="vectors of 5 numbers, and those in the index have 4"):
-            await again.learn(document("b.md", "bbb words"))
-        assert [source.name for source in await again.sources()] == ["a.md"]
+            await again.library.learn(document("b.md", "bbb words"))
+        assert [source.name for source in await again.library.sources()] == ["a.md"]
         await again.aclose()
 
 
@@ -108,13 +108,13 @@ async def test_a_model_that_changes_its_size_behind_its_name_is_noticed_at_once_
 async def test_a_refusal_is_no_recall_and_no_answer_to_learning(status: int, caplog: pytest.LogCaptureFixture) -> None:
     async with embedding_server(right, right, status) as server:
         memories = await opened(server.base_url)
-        await memories.learn(document("a.md", "aaa words"))
+        await memories.library.learn(document("a.md", "aaa words"))
         await memories.recall("a question", ANYBODY)
         before = RECALL_FAILURES._value.get()
         assert await memories.recall("a secret question", ANYBODY) == ()
         assert RECALL_FAILURES._value.get() == before + 1
         with pytest.raises(EmbeddingFailed, match="openai/small"):
-            await memories.learn(document("b.md", "bbb words"))
+            await memories.library.learn(document("b.md", "bbb words"))
         assert [one.text for one in await memories.search("words", (), 3) or ()] == ["aaa words"]
         await memories.aclose()
     assert "secret question" not in caplog.text
@@ -136,7 +136,7 @@ async def test_the_providers_own_key_is_not_sent_to_another_server(monkeypatch: 
 async def test_a_turn_does_not_wait_for_a_server_that_hangs_and_it_is_counted(tmp_path: Path) -> None:
     async with embedding_server(right, right, HANG) as server:
         memories = await opened(server.base_url, budget_ms=50)
-        await memories.learn(document("a.md", "aaa words"))
+        await memories.library.learn(document("a.md", "aaa words"))
         await memories.recall("a question", ANYBODY)
         before = RECALL_LATE._value.get()
         bench = caller(tmp_path, {"skills/a/skill.md": skill("Help.")}, ["I do not know."], recalls=memories)
@@ -156,7 +156,7 @@ async def test_a_request_ends_at_its_time_limit() -> None:
 async def test_a_real_model_learns_and_finds(llama_server: LlamaServer, tmp_path: Path) -> None:
     memories = await opened(llama_server.embeddings_url, tmp_path / "r", timeout_s=60)
     texts = ("The router blinks red when there is no signal.", "Bananas are yellow and sweet.", "We open at nine.")
-    await memories.learn(document("a.md", *texts))
+    await memories.library.learn(document("a.md", *texts))
     for text in texts:
         (best, *_) = await memories.recall(text, ANYBODY)
         assert best.text == text

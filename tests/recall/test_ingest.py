@@ -33,10 +33,10 @@ def write(root: Path, **files: str) -> None:
 
 async def test_only_what_has_changed_is_learnt_again(tmp_path: Path, memories: Memories) -> None:
     write(tmp_path, a_md="router", b_txt="bill", c_html="<p>phone</p>", d_exe="no")
-    first = await learn_files(memories, tmp_path, [tmp_path / "docs"])
+    first = await learn_files(memories.library, tmp_path, [tmp_path / "docs"])
     assert [name for name, _ in first.learnt] == ["docs/a.md", "docs/b.txt", "docs/c.html"]
     write(tmp_path, b_txt="bill and more")
-    again = await learn_files(memories, tmp_path, [tmp_path / "docs"])
+    again = await learn_files(memories.library, tmp_path, [tmp_path / "docs"])
     assert ([name for name, _ in again.learnt], again.unchanged) == (["docs/b.txt"], ["docs/a.md", "docs/c.html"])
 
 
@@ -45,13 +45,13 @@ async def test_what_is_gone_is_unlearnt_only_if_asked_and_only_below_what_was_na
 ) -> None:
     write(tmp_path, a_md="router", b_md="bill")
     (tmp_path / "other.md").write_text("elsewhere")
-    await learn_files(memories, tmp_path, [tmp_path / "docs", tmp_path / "other.md"])
+    await learn_files(memories.library, tmp_path, [tmp_path / "docs", tmp_path / "other.md"])
     (tmp_path / "docs" / "a.md").unlink()
     (tmp_path / "other.md").unlink()
-    assert (await learn_files(memories, tmp_path, [tmp_path / "docs"])).removed == []
-    assert (await learn_files(memories, tmp_path, [tmp_path / "docs"], prune=True)).removed == ["docs/a.md"]
-    assert [source.name for source in await memories.sources()] == ["docs/b.md", "other.md"]
-    gone = await learn_files(memories, tmp_path, [tmp_path / "other.md"], prune=True)
+    assert (await learn_files(memories.library, tmp_path, [tmp_path / "docs"])).removed == []
+    assert (await learn_files(memories.library, tmp_path, [tmp_path / "docs"], prune=True)).removed == ["docs/a.md"]
+    assert [source.name for source in await memories.library.sources()] == ["docs/b.md", "other.md"]
+    gone = await learn_files(memories.library, tmp_path, [tmp_path / "other.md"], prune=True)
     assert (gone.removed, gone.failed) == (["other.md"], [])
 
 
@@ -62,7 +62,7 @@ async def test_a_bad_file_is_named_and_the_others_are_learnt(tmp_path: Path, mem
     (tmp_path / "docs" / "link.md").symlink_to(tmp_path / "nowhere.md")
     named = [tmp_path / "docs", tmp_path / "missing.md", tmp_path / "docs" / "x.exe"]
     named[-1].write_text("x")
-    report = await learn_files(memories, tmp_path, named)
+    report = await learn_files(memories.library, tmp_path, named)
     assert [name for name, _ in report.learnt] == ["docs/a.md", "docs/z.md"]
     reasons = dict(report.failed)
     assert "no PDF that can be read" in reasons["docs/b.pdf"]
@@ -76,9 +76,9 @@ async def test_a_changed_file_that_cannot_be_read_any_more_keeps_what_was_known(
     tmp_path: Path, memories: Memories
 ) -> None:
     write(tmp_path, a_md="router words")
-    await learn_files(memories, tmp_path, [tmp_path / "docs"])
+    await learn_files(memories.library, tmp_path, [tmp_path / "docs"])
     (tmp_path / "docs" / "a.md").write_bytes(b"\x00" * 100)
-    assert (await learn_files(memories, tmp_path, [tmp_path / "docs"])).failed
+    assert (await learn_files(memories.library, tmp_path, [tmp_path / "docs"])).failed
     assert [one.text for one in await memories.search("router", (), 3) or ()] == ["router words"]
 
 

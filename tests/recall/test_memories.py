@@ -66,7 +66,7 @@ async def test_off_costs_nothing(tmp_path: Path) -> None:
 async def test_what_was_learnt_once_is_there_when_the_service_starts_again(tmp_path: Path) -> None:
     first = make(tmp_path / "r")
     await first.open(wanted=True)
-    await first.learn(document("a.md", "router words"))
+    await first.library.learn(document("a.md", "router words"))
     await first.aclose()
     again = make(tmp_path / "r")
     await again.open()
@@ -79,7 +79,7 @@ async def test_what_was_learnt_once_is_there_when_the_service_starts_again(tmp_p
 async def test_declarative_recall_that_is_switched_off_stays_off(tmp_path: Path) -> None:
     first = make(tmp_path / "r")
     await first.open(wanted=True)
-    await first.learn(document("a.md", "router words"))
+    await first.library.learn(document("a.md", "router words"))
     await first.aclose()
     off = make(tmp_path / "r", declarative={"enabled": False})
     await off.open()
@@ -90,7 +90,7 @@ async def test_a_word_alone_puts_nothing_into_a_prompt_but_is_found_when_searche
     memories = make(threshold=0.6)
     await memories.open(wanted=True)
     text = "router " + " ".join(f"filler{n}" for n in range(60))
-    await memories.learn(document("a.md", text))
+    await memories.library.learn(document("a.md", text))
     assert await memories.recall("router", Who("", "c")) == []
     assert [one.text for one in await memories.search("router", (), 3) or ()] == [text]
     await memories.aclose()
@@ -100,13 +100,13 @@ async def test_a_failing_model_recalls_nothing_and_searches_by_words() -> None:
     embedder = HashedWords()
     memories = make(None, embedder, **ON)
     await memories.open()
-    await memories.learn(document("a.md", "router words"))
+    await memories.library.learn(document("a.md", "router words"))
     embedder.fails = True
     assert await memories.recall("router", Who("", "c")) == ()
     assert [one.text for one in await memories.search("router", (), 3) or ()] == ["router words"]
     with pytest.raises(EmbeddingFailed):
-        await memories.learn(document("a.md", "new words", digest="2"))
-    assert [source.digest for source in await memories.sources()] == ["1"]
+        await memories.library.learn(document("a.md", "new words", digest="2"))
+    assert [source.digest for source in await memories.library.sources()] == ["1"]
     await memories.aclose()
 
 
@@ -119,27 +119,19 @@ async def test_tools_are_ranked_by_their_nearest_line(memories: Memories) -> Non
 
 
 async def test_many_questions_at_once_while_something_is_learnt(memories: Memories) -> None:
-    await memories.learn(document("a.md", "router words"))
+    await memories.library.learn(document("a.md", "router words"))
 
     async def ask(number: int) -> list[str]:
         await memories.keep([Episode(Who(f"u{number}", f"c{number}"), "t", 1.0, f"router of {number}", "")])
         return [one.text for one in await memories.recall(f"router of {number}", Who(f"u{number}", f"c{number}"))]
 
     async with asyncio.TaskGroup() as group:
-        learning = group.create_task(memories.learn(document("b.md", *[f"bill {n}" for n in range(200)])))
+        learning = group.create_task(memories.library.learn(document("b.md", *[f"bill {n}" for n in range(200)])))
         asked = [group.create_task(ask(number)) for number in range(40)]
     assert learning.result().passages == 200
     for number, task in enumerate(asked):
         said = [text for text in task.result() if text.startswith("Caller")]
         assert said == [f"Caller: router of {number}"]
-
-
-async def test_references_follow_the_project(memories: Memories) -> None:
-    assert await memories.learn_references({"": [document("r.md", "old words")], "desk": [document("d.md", "x")]}) == 2
-    assert memories.has_references("desk")
-    assert await memories.learn_references({"": [document("r.md", "old words")]}) == 0
-    assert not memories.has_references("desk")
-    assert [s.name for s in await memories.sources(Kind.REFERENCE)] == ["r.md"]
 
 
 words = st.sampled_from(["router", "bill", "light", "phone", "tax"])
@@ -190,7 +182,7 @@ async def main():
     n = 0
     while True:
         n += 1
-        await memories.learn(document("a.md", *[f"edition{n} line{m}" for m in range(30)], digest=str(n)))
+        await memories.library.learn(document("a.md", *[f"edition{n} line{m}" for m in range(30)], digest=str(n)))
         await memories.keep([Episode(Who("ann", "c"), f"{n}-{m}", float(n), f"edition{n}", "") for m in range(10)])
         if n > 2:
             await memories.forget(Forget(older_than=float(n - 1)))
@@ -217,7 +209,7 @@ async def test_a_process_killed_while_it_writes_leaves_whole_texts_only(tmp_path
     process.wait()
     memories = make(path, threshold=0.0, k=50, **ON)
     await memories.open()
-    (source,) = await memories.sources()
+    (source,) = await memories.library.sources()
     edition = int(source.digest)
     assert source.passages == 30
     assert edition in (done, done + 1)
@@ -256,7 +248,7 @@ async def test_the_right_passage_is_found_more_often_than_by_words_alone(report:
     assert len(QUESTIONS) >= 40
     memories = make(None, MiniLmEmbedder())
     await memories.open(wanted=True)
-    await memories.learn(Document("handbook.md", "1", tuple(passages)))
+    await memories.library.learn(Document("handbook.md", "1", tuple(passages)))
     keywords = WordIndex(passages)
     ours = by_words = in_prompt = 0
     for question, title in QUESTIONS:
@@ -284,9 +276,9 @@ async def test_a_thousand_passages_are_learnt_and_found(tmp_path: Path, report: 
     texts = [f"Article {n} of the price list costs {n % 97} dollars and weighs {n % 31} pounds." for n in range(1000)]
     began = time.process_time()
     for at in range(0, 1000, 100):
-        await memories.learn(document(f"{at}.md", *texts[at : at + 100]))
+        await memories.library.learn(document(f"{at}.md", *texts[at : at + 100]))
     report(f"learnt {1000 / (time.process_time() - began):.0f} passages of some 20 tokens a second of one core")
-    assert sum(source.passages for source in await memories.sources()) == 1000
+    assert sum(source.passages for source in await memories.library.sources()) == 1000
     for number in (7, 512, 999):
         found = await memories.search(f"What does article {number} cost?", (), 5) or ()
         assert any(one.text.startswith(f"Article {number} ") for one in found)

@@ -41,7 +41,7 @@ async def main():
     n = 0
     while True:
         n += 1
-        await memories.learn(document("a.md", *[f"edition{n} line{m}" for m in range(LINES)], digest=str(n)))
+        await memories.library.learn(document("a.md", *[f"edition{n} line{m}" for m in range(LINES)], digest=str(n)))
         await memories.keep([Episode(Who("ann", f"c{n}"), f"{m}", float(n), f"edition{n}", "") for m in range(10)])
         print(n, flush=True)
 
@@ -90,7 +90,7 @@ async def test_one_learns_while_the_other_searches_and_forgets_and_a_kill_leaves
             if said:
                 forgotten += await ours.forget(Forget(conversation=said[0].source))
             await ours.keep([Episode(Who("bob", "b"), str(learnt), 1.0, "ours", "")])
-            await ours.learn(document("b.md", f"ours {learnt}", digest=str(learnt)))
+            await ours.library.learn(document("b.md", f"ours {learnt}", digest=str(learnt)))
             learnt += 1
         process.send_signal(signal.SIGKILL)
         rest = await process.stdout.read()
@@ -100,8 +100,8 @@ async def test_one_learns_while_the_other_searches_and_forgets_and_a_kill_leaves
     acknowledged = max([0, *map(int, rest.split())])
     assert int(last.removeprefix("edition")) >= acknowledged
     # No lock is left behind: what is written now is written at once.
-    await ours.learn(document("c.md", "after the kill"))
-    assert [source.name for source in await ours.sources()] == ["a.md", "b.md", "c.md"]
+    await ours.library.learn(document("c.md", "after the kill"))
+    assert [source.name for source in await ours.library.sources()] == ["a.md", "b.md", "c.md"]
     await ours.forget(Forget(caller="ann"))
     assert [one.text for one in await ours.recall("edition", Who("ann", "x")) if one.kind is Kind.EPISODE] == []
     await ours.aclose()
@@ -146,11 +146,11 @@ async def test_the_running_service_finds_what_was_learnt_beside_it_and_no_longer
     await keeper.catch_up()
     assert not service.is_open
     await command.open(wanted=True)
-    await command.learn(document("a.md", "router words"))
+    await command.library.learn(document("a.md", "router words"))
     await keeper.catch_up()
     assert [one.text for one in await service.search("router words", (), 1) or ()] == ["router words"]
     assert service.has_references("")
-    await command.unlearn("a.md")
+    await command.library.unlearn("a.md")
     await keeper.catch_up()
     assert not service.knows_documents
     await service.aclose()

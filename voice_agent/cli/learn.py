@@ -46,7 +46,7 @@ def learn(ctx: click.Context, paths: tuple[Path, ...], project: Path, prune: boo
         if report.failed:
             ctx.exit(NOT_ALL)
     if listed:
-        for source in _with_memories(project, lambda keeper: keeper.memories.sources()):
+        for source in _with_memories(project, lambda keeper: keeper.memories.library.sources()):
             click.echo(f"{source.name}  {source.passages} passages")
 
 
@@ -125,13 +125,13 @@ async def _learn(memories: Memories, project: Path, paths: tuple[Path, ...], pru
     columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn()
     with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
         anew = bars.add_task("vectors of a new model", total=None, visible=False)
-        await memories.fill(lambda done, of: bars.update(anew, completed=done, total=of, visible=True))
+        await memories.library.fill(lambda done, of: bars.update(anew, completed=done, total=of, visible=True))
         task = bars.add_task("learning", total=None)
 
         def show(name: str, done: int, of: int) -> None:
             bars.update(task, description=name[-60:] or "learnt", completed=done, total=of)
 
-        return await learn_files(memories, project, list(paths), prune=prune, progress=show)
+        return await learn_files(memories.library, project, list(paths), prune=prune, progress=show)
 
 
 def _show(report: Report) -> None:

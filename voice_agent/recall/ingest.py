@@ -10,7 +10,7 @@ from pathlib import Path
 
 from voice_agent.recall.documents import MAX_BYTES, Unreadable, digest_of, read_document, type_of
 from voice_agent.recall.entries import Kind
-from voice_agent.recall.memories import Memories
+from voice_agent.recall.library import Library
 
 MAX_FILES = 20_000
 Progress = Callable[[str, int, int], None]
@@ -68,14 +68,14 @@ def name_of(path: Path, root: Path) -> str:
 
 
 async def learn_files(
-    memories: Memories,
+    library: Library,
     root: Path,
     paths: Sequence[Path],
     *,
     prune: bool = False,
     progress: Progress = lambda name, done, of: None,
 ) -> Report:
-    """Learn files and folders. ``memories`` is open.
+    """Learn files and folders. The library is open.
 
     Args:
         root: The project.
@@ -86,7 +86,7 @@ async def learn_files(
         RemediableError: A parser's package is not installed.
     """
     root, report = await asyncio.to_thread(root.resolve), Report()
-    known = {source.name: source.digest for source in await memories.sources(Kind.DOCUMENT)}
+    known = {source.name: source.digest for source in await library.sources(Kind.DOCUMENT)}
     found = await asyncio.to_thread(lambda: list(find_files(paths)))
     if len(found) > MAX_FILES:
         report.failed += [
@@ -104,7 +104,7 @@ async def learn_files(
                 report.failed.append((name, fault))
             continue
         try:
-            await _learn_file(memories, path, name, known.get(name), report)
+            await _learn_file(library, path, name, known.get(name), report)
         except Unreadable as unreadable:
             report.failed.append((name, str(unreadable)))
         except OSError as error:
@@ -113,13 +113,13 @@ async def learn_files(
         places = [name_of(path, root) for path in paths]
         for name in known:
             if name not in present and any(_lies_in(name, place) for place in places):
-                await memories.unlearn(name)
+                await library.unlearn(name)
                 report.removed.append(name)
     progress("", len(found), len(found))
     return report
 
 
-async def _learn_file(memories: Memories, path: Path, name: str, known: str | None, report: Report) -> None:
+async def _learn_file(library: Library, path: Path, name: str, known: str | None, report: Report) -> None:
     media_type = type_of(path.name)
     assert media_type is not None
     data = await asyncio.to_thread(_read, path)
@@ -127,7 +127,7 @@ async def _learn_file(memories: Memories, path: Path, name: str, known: str | No
         report.unchanged.append(name)
         return
     document = await asyncio.to_thread(read_document, name, data, media_type)
-    source = await memories.learn(document)
+    source = await library.learn(document)
     report.learnt.append((name, source.passages))
 
 

@@ -56,10 +56,11 @@ class Knowledge:
         if known is not None and known.digest == digest:
             return _shown(known, changed=False)
         document = await asyncio.to_thread(read_document, id, data, media_type, title, digest=digest)
-        return _shown(await self._memories.learn(document))
+        return _shown(await self._memories.library.learn(document))
 
     async def _known(self, id: str) -> Source | None:
-        return next((source for source in await self._memories.sources(Kind.DOCUMENT) if source.name == id), None)
+        known = await self._memories.library.sources(Kind.DOCUMENT)
+        return next((source for source in known if source.name == id), None)
 
     async def texts(self) -> Sequence[LearntText]:
         """Return what has been learnt.
@@ -68,7 +69,7 @@ class Knowledge:
             NotNow: It cannot be read now.
         """
         try:
-            return [_shown(source) for source in await self._memories.sources(Kind.DOCUMENT)]
+            return [_shown(source) for source in await self._memories.library.sources(Kind.DOCUMENT)]
         except _FAULTS as fault:
             raise NotNow(str(fault)) from fault
 
@@ -79,7 +80,7 @@ class Knowledge:
             NotNow: It may still be there.
         """
         try:
-            return await self._memories.unlearn(id)
+            return await self._memories.library.unlearn(id)
         except _FAULTS as fault:
             raise NotNow(str(fault)) from fault
 

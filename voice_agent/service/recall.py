@@ -102,9 +102,9 @@ class RecallKeeper:
             await memories.refresh()
             if not memories.is_open:
                 return
-            await memories.fill()
+            await memories.library.fill()
             if memories.knows_documents and project is not self._learnt_from:
-                changed = await memories.learn_references(references_of(project))
+                changed = await memories.library.learn_references(references_of(project))
                 self._learnt_from = project
                 if changed:
                     log.info("%d reference texts were learnt", changed)

@@ -1,4 +1,4 @@
-"""The two callables that a streaming wire works on, as ASGI servers give them, what its scope tells, and the codes it closes with."""
+"""What an ASGI server gives a streaming wire: its scope and the two callables; and the codes that it closes with."""
 
 from __future__ import annotations
 
