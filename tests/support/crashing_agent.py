@@ -33,7 +33,7 @@ from voice_agent.dialogue.state import DialogueState, restore, snapshot
 from voice_agent.llm.protocol import ModelRequest, ToolCall
 from voice_agent.store import SqliteStore
 from voice_agent.store.database import connect, prepare
-from voice_agent.store.rows import read_conversation
+from voice_agent.store.queries import read_conversation
 
 CONVERSATION = "c"
 MAX_TALK_S = 0.12

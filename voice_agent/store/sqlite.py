@@ -24,6 +24,7 @@ from voice_agent.diagnostics import RemediableError
 from voice_agent.store.backlog import Backlog
 from voice_agent.store.database import connect, prepare
 from voice_agent.store.link import Link
+from voice_agent.store.numbering import merged
 from voice_agent.store.protocol import (
     LOADED_EVENTS,
     ConversationPage,
@@ -31,7 +32,8 @@ from voice_agent.store.protocol import (
     StoredConversation,
     StoreUnavailable,
 )
-from voice_agent.store.rows import merged, read_conversation, read_events, read_page, to_text
+from voice_agent.store.queries import read_conversation, read_events, read_page
+from voice_agent.store.rows import to_text
 from voice_agent.store.settings import SettingChange, Value, select, select_changes, upsert
 from voice_agent.store.writer import Retention, Writer
 
