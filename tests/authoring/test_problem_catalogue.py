@@ -14,7 +14,7 @@ from voice_agent.cli import cli
 
 ROOT = Path(__file__).parents[2]
 REPORTERS = {"error", "warn", "_report", "_problem", "_complain"}
-READERS = ("yaml_source.py", "config_files.py", "dialogue", "authoring", "cli", "service")
+READERS = ("yaml_source.py", "config_files", "dialogue", "authoring", "cli", "service")
 
 
 def _ids() -> Iterator[tuple[str, str]]:
