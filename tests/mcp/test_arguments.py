@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 import pytest
@@ -46,9 +45,7 @@ def test_a_schema_that_is_none_is_found_when_it_is_listed() -> None:
 
 def test_a_regular_expression_of_a_server_cannot_hold_the_service_up() -> None:
     evil = {"type": "object", "properties": {"a": {"type": "string", "pattern": "^(a+)+$"}}}
-    began = time.perf_counter()
-    assert checker(evil)({"a": "a" * 40 + "!"})
-    assert time.perf_counter() - began < 2
+    assert checker(evil)({"a": "a" * 60 + "!"})  # with its expression, that would take years
 
 
 def test_a_field_called_pattern_is_a_field() -> None:

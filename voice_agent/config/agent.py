@@ -119,5 +119,5 @@ class AgentFile(Options):
     """How the model is led: ``mantle``, ``react`` or one of a plugin. A skill may name its own."""
     react: ReactOptions = ReactOptions()
     """The workflow ``react``."""
-    plugins: dict[str, dict[str, Any]] = Field(default_factory=dict)
-    """Settings of plugins, each under its name; what may stand there says the plugin."""
+    plugins: dict[str, dict[str, Any] | Literal[False]] = Field(default_factory=dict)
+    """Settings of plugins, each under its name; what may stand there says the plugin. ``false`` switches one off."""

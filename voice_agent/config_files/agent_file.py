@@ -22,11 +22,13 @@ class PluginSections:
     Attributes:
         sections: Settings by the name of the plugin.
         line: Where it stands; None if it is missing.
+        off: Plugins that are switched off; nothing of them is imported.
     """
 
     path: Path
     sections: LocatedMap
     line: int | None = None
+    off: frozenset[str] = frozenset()
 
 
 def read_agent_file(
@@ -66,13 +68,15 @@ def read_agent_file(
 
 
 def _plugin_sections(top: LocatedMap, reader: Reader) -> PluginSections:
-    """Return ``plugins:``, each a mapping; one that is empty has its defaults."""
+    """Return ``plugins:``, each a mapping or false; one that is empty has its defaults."""
     plugins = reader.mapping(top.get("plugins"), "`plugins`", top.key_lines.get("plugins"))
+    off = frozenset(name for name in plugins if plugins[name] is False)
     for name in plugins:
-        plugins[name] = reader.mapping(plugins[name], f"`plugins.{name}`", plugins.key_lines[name])
+        given = None if name in off else plugins[name]
+        plugins[name] = reader.mapping(given, f"`plugins.{name}`", plugins.key_lines[name])
     if "plugins" in top:
-        top["plugins"] = plugins
-    return PluginSections(reader.path, plugins, top.key_lines.get("plugins"))
+        top["plugins"] = dict(plugins) | dict.fromkeys(off, False)
+    return PluginSections(reader.path, plugins, top.key_lines.get("plugins"), off)
 
 
 def _move_older_keys(top: LocatedMap, section: LocatedMap, reader: Reader) -> None:

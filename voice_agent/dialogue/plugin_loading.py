@@ -1,7 +1,8 @@
 """Finds plugins: the project's own in ``plugins/``, and installed ones by the entry point ``voice_agent.plugins``.
 
 A plugin is one file or one folder of files; all that its files define counts. One file that cannot be imported
-keeps the whole project from loading, as its own files do: at a reload the old version stays.
+keeps the whole project from loading, as its own files do: at a reload the old version stays. Of a plugin that is
+switched off nothing is imported.
 """
 
 from __future__ import annotations
@@ -82,10 +83,15 @@ def load_plugins(
         settings: What agent.yml says of them.
         installed: Entry points; those of the environment by default.
     """
-    points = entry_points(group=GROUP) if installed is None else installed
-    loaded = [*_of_project(root / FOLDER, problems)]
+    points = tuple(entry_points(group=GROUP) if installed is None else installed)
+    off = frozenset[str]() if settings is None else settings.off
+    paths = _paths(root / FOLDER)
+    loaded = [*_of_project((path for path in paths if path.stem not in off), problems)]
     names = {plugin.name for plugin in loaded}
+    there = {*(path.stem for path in paths), *(point.name for point in points)}
     for point in sorted(points, key=lambda point: (point.name, point.value)):
+        if point.name in off:
+            continue
         if point.name in names:
             message = f"The plugin {point.name!r} of the project is used, not the installed one of the same name."
             problems.append(Problem("plugin.hidden", message, "Rename one.", root / FOLDER, None, Severity.WARNING))
@@ -104,23 +110,29 @@ def load_plugins(
         _read(replace(plugin, settings=given), found, own, problems)
         # One whose settings are refused would only fail for the want of them, and be reported twice.
         factories += own if models[plugin.name] is None or given is not None else []
-    check_names({name: model is not None for name, model in models.items()}, settings, problems)
+    # What one that is off would say of its settings is not known: they count as good.
+    has_settings = dict.fromkeys(off & there, True) | {name: model is not None for name, model in models.items()}
+    check_names(has_settings, settings, problems)
     found.hooks.sort(key=lambda hook: (-hook.priority, hook.plugin))
     found.workflows = _workflows(sorted(factories, key=lambda one: (-one.priority, one.plugin)), root, problems)
     return found
 
 
-def _of_project(folder: Path, problems: list[Problem]) -> Iterable[_Loaded]:
+def _paths(folder: Path) -> list[Path]:
+    """Return the files and folders that plugins of the project lie in, in the order of their names."""
     if not folder.is_dir():
-        return
-    for path in sorted(folder.iterdir(), key=lambda path: path.stem):
-        if path.name.startswith((".", "_")):
-            continue
+        return []
+    found = (path for path in folder.iterdir() if not path.name.startswith((".", "_")))
+    return sorted((path for path in found if path.suffix == ".py" or path.is_dir()), key=lambda path: path.stem)
+
+
+def _of_project(paths: Iterable[Path], problems: list[Problem]) -> Iterable[_Loaded]:
+    for path in paths:
         if path.suffix == ".py":
             module = reported(lambda path=path: _import(f"{FOLDER}.{path.stem}"), path, problems, "plugin")  # type: ignore[misc]
             if module is not None:
                 yield _Loaded(path.stem, [module], path)
-        elif path.is_dir():
+        else:
             modules = []
             for file in sorted(path.glob("*.py")):
                 name = f"{FOLDER}.{path.name}" + ("" if file.stem == "__init__" else f".{file.stem}")
