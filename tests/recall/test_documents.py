@@ -56,6 +56,23 @@ def test_a_page_gives_its_text_under_its_headings() -> None:
     assert not [word for word in ("alert", "Menu", "p{}") if word in everything]
 
 
+def test_a_large_page_is_read_like_a_small_one() -> None:
+    small, large = (read_document("help.html", PAGE + b"<!--" + b"x" * n + b"-->", HTML) for n in (1, 40_000))
+    assert small.passages == large.passages
+
+
+def test_a_page_nested_without_end_is_given_up_and_nobody_waits_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(documents, "PAGE_LIMIT_S", 0.4)
+    with pytest.raises(Unreadable, match="longer than"):
+        read_document("deep.html", b"<div>" * 60_000, HTML)
+
+
+@pytest.mark.parametrize("named", ["undefined", "punycode", "idna", "hex", "utf-7", "no-such", "utf-16"])
+def test_a_page_that_names_an_encoding_which_no_page_has_is_read_all_the_same(named: str) -> None:
+    page = f"<meta charset={named}><p>Gr\u00fc\u00dfe aus -- Bath-".encode()
+    assert "Gr\u00fc\u00dfe aus -- Bath-" in read_document("a.html", page, HTML).passages[0].text
+
+
 @pytest.mark.parametrize(
     ("data", "encoding"),
     [("Grüße", "utf-8"), ("Grüße", "utf-8-sig"), ("Grüße", "cp1252"), ("Grüße", "utf-16")],
