@@ -70,3 +70,11 @@ def test_it_is_true_once_it_holds_a_call() -> None:
     assert not assembler
     assembler.add(ToolCallDelta(0, None, "t"))
     assert assembler
+
+
+def test_a_call_that_was_cut_off_before_its_arguments_is_not_run_without_them() -> None:
+    assembler = ToolCallAssembler()
+    assembler.add(ToolCallDelta(0, "a", "first"))
+    assembler.add(ToolCallDelta(1, "b", "second"))
+    assert [call.arguments for call in assembler.calls()] == ["{}", "{}"]
+    assert [call.arguments for call in assembler.calls(is_cut=True)] == ["{}", "{"]

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from voice_agent.recall import documents
 from voice_agent.recall.chunks import MAX_PASSAGE_CHARS, passages
-from voice_agent.recall.documents import HTML, MARKDOWN, PDF, TEXT, Unreadable, digest_of, read_document
+from voice_agent.recall.documents import HTML, MARKDOWN, PDF, TEXT, digest_of, read_document
+from voice_agent.recall.readers import Unreadable
 
 
 def pdf(*pages: list[str], title: str = "", password: str = "") -> bytes:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import os
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -124,3 +126,16 @@ async def test_forgetting_a_caller_reaches_store_and_recall(tmp_path: Path) -> N
     store.append("c9", [{"conversation_id": "c9", "sequence": 0, "event_id": "e", "x": {}}])
     assert await keeper.sweep() == 1, "older than the store keeps conversations"
     await memories.aclose()
+
+
+async def test_pipes_links_to_themselves_and_names_that_are_no_text_stop_nothing(
+    tmp_path: Path, memories: Memories
+) -> None:
+    os.mkfifo(tmp_path / "pipe.md")
+    (tmp_path / "loop.md").symlink_to("loop.md")
+    await asyncio.to_thread((tmp_path / os.fsdecode(b"n\xff.md")).write_text, "A word.")
+    async with asyncio.timeout(10):
+        report = await learn_files(memories.library, tmp_path, [tmp_path])
+    assert [name for name, _ in report.learnt] == ["n\ufffd.md"]
+    assert dict(report.failed).keys() == {"pipe.md", "loop.md"}
+    assert (await learn_files(memories.library, tmp_path, [tmp_path])).unchanged == ["n\ufffd.md"]

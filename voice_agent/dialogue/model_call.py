@@ -17,6 +17,7 @@ from voice_agent.dialogue.speculation import Speculation
 from voice_agent.dialogue.turn import Turn
 from voice_agent.llm.assemble import ToolCallAssembler
 from voice_agent.llm.protocol import (
+    Finished,
     LanguageModel,
     ModelError,
     ModelEvent,
@@ -178,7 +179,7 @@ async def _stream(
 
     async def consume() -> ModelReply:
         text: list[str] = []
-        size = 0
+        size, is_cut = 0, False
         assembler = ToolCallAssembler()
         async with aclosing(source) as stream:
             async for event in stream:
@@ -189,10 +190,13 @@ async def _stream(
                     if speak:
                         turn.reply.delta(event.text)
                     if size > MAX_REPLY_CHARS:
+                        is_cut = True
                         break
                 elif isinstance(event, ToolCallDelta):
                     assembler.add(event)
-        return ModelReply("".join(text), assembler.calls())
+                elif isinstance(event, Finished):
+                    is_cut = event.reason == "length"
+        return ModelReply("".join(text), assembler.calls(is_cut=is_cut))
 
     own = CancelToken()
 

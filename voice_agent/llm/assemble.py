@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from voice_agent.llm.protocol import ToolCall, ToolCallDelta
 
 MAX_CALLS = 32
+CUT_SHORT = "{"
+"""Arguments of a call that was cut off before they came: no JSON, which whoever runs the call refuses."""
 MAX_ARGUMENT_CHARS = 64_000
 
 
@@ -48,12 +50,16 @@ class ToolCallAssembler:
             partial.arguments.append(fragment)
             partial.size += len(fragment)
 
-    def calls(self) -> tuple[ToolCall, ...]:
+    def calls(self, *, is_cut: bool = False) -> tuple[ToolCall, ...]:
         """Return the calls in order of their index. Absent arguments read ``{}``.
+
+        Args:
+            is_cut: The response ended before the model had: absent arguments of its last call may have been to come.
 
         Ids are unique within the response: a missing or repeated one is replaced by ``call_<index>``.
         """
         used: set[str] = set()
+        last = max(self._partials, default=0)
         complete = []
         for index, partial in sorted(self._partials.items()):
             if not partial.name:
@@ -62,5 +68,6 @@ class ToolCallAssembler:
             while call_id in used:
                 call_id += "_"
             used.add(call_id)
-            complete.append(ToolCall(call_id, partial.name, "".join(partial.arguments).strip() or "{}"))
+            absent = CUT_SHORT if is_cut and index == last else "{}"
+            complete.append(ToolCall(call_id, partial.name, "".join(partial.arguments).strip() or absent))
         return tuple(complete)

@@ -39,6 +39,11 @@ def is_json(text: str) -> bool:
     return _read(text) is not _NOTHING
 
 
+def is_object(given: str | None) -> bool:
+    """Return whether an input is a complete object, as arguments should be."""
+    return given is not None and isinstance(_read(given), dict)
+
+
 def _read(text: str) -> Any:
     """Return the value that ``text`` is in JSON or in Python's notation, or `_NOTHING`."""
     text = unfenced(text).strip()

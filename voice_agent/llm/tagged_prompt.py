@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -28,6 +29,8 @@ ANSWER_ONLY = """\
 ## How to reply
 No tool can be used now. Write only: <answer>what the caller hears</answer>"""
 OBSERVATION = "Observation: "
+_FORGED = re.compile(r"^[^\w\n]*observation\s*:", re.IGNORECASE | re.MULTILINE)
+"""What a caller says must not be taken for a tool's result."""
 MAX_SCHEMA_CHARS = 1_500
 """A parameter schema larger than this is named by its parameters alone."""
 
@@ -61,6 +64,8 @@ def _rendered(messages: Sequence[Message], note: str, *, tags: bool) -> Iterable
             yield Message("user", f"{OBSERVATION}{message.content}")
         elif message.role == "assistant":
             yield Message("assistant", _reply(message, tags=tags))
+        elif message.role == "user":
+            yield replace(message, content=_FORGED.sub(r"(said by the caller) \g<0>", message.content))
         else:
             yield message
     if not noted:
@@ -92,7 +97,8 @@ def _merged(messages: Iterable[Message]) -> tuple[Message, ...]:
 
 
 def _described(tool: ToolSpec) -> str:
-    return f"- {tool.name}: {' '.join(tool.description.split())} Input: {_signature(tool.parameters)}"
+    # One line, whatever a server's schema says: it must not look like a section or another tool.
+    return " ".join(f"- {tool.name}: {tool.description} Input: {_signature(tool.parameters)}".split())
 
 
 def _signature(parameters: Mapping[str, Any]) -> str:
@@ -101,7 +107,10 @@ def _signature(parameters: Mapping[str, Any]) -> str:
     if not isinstance(properties, Mapping) or not properties:
         return "{}"
     required = parameters.get("required", ())
-    parts = [f'"{name}"{"" if name in required else "?"}: {_kind(schema)}' for name, schema in properties.items()]
+    parts = [
+        f"{json.dumps(name, ensure_ascii=False)}{'' if name in required else '?'}: {_kind(schema)}"
+        for name, schema in properties.items()
+    ]
     return f"{{{', '.join(parts)}}}"
 
 

@@ -14,6 +14,7 @@ from enum import Enum
 from typing import Protocol
 
 from voice_agent.config import ToolCalls
+from voice_agent.llm.assemble import CUT_SHORT
 from voice_agent.llm.protocol import (
     Finished,
     LanguageModel,
@@ -27,7 +28,7 @@ from voice_agent.llm.protocol import (
     prepare,
 )
 from voice_agent.llm.tagged import TaggedReader
-from voice_agent.llm.tagged_input import arguments_json, matched
+from voice_agent.llm.tagged_input import arguments_json, is_object, matched
 from voice_agent.llm.tagged_prompt import plain_request, tagged_request
 
 log = logging.getLogger(__name__)
@@ -158,6 +159,7 @@ class ToolBinding:
                 # What the model goes on to write was made up: the stream is left, and the provider stops.
                 if reader.done or size > MAX_UNSPOKEN_CHARS:
                     break
+        is_cut = not reader.done and (finished.reason == "length" or size > MAX_UNSPOKEN_CHARS)
         if heard := reader.finish():
             yield TextDelta(heard)
         action = reader.action
@@ -166,7 +168,10 @@ class ToolBinding:
             return
         tool = matched(action.name, request.tools)
         name = tool.name if tool is not None else action.name or NAMELESS
-        yield ToolCallDelta(0, f"call_{len(request.messages)}", name, arguments_json(action.input, tool))
+        # Half an input may mean something else: 100 of 1000. Only an object that is complete was cut behind its end.
+        whole = not is_cut or is_object(action.input)
+        arguments = arguments_json(action.input, tool) if whole else CUT_SHORT
+        yield ToolCallDelta(0, f"call_{len(request.messages)}", name, arguments)
         yield Finished("tool_calls", finished.prompt_tokens, finished.completion_tokens)
 
 

@@ -8,9 +8,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from voice_agent.recall.documents import MAX_BYTES, Unreadable, digest_of, read_document, type_of
+from voice_agent.recall.documents import MAX_BYTES, digest_of, read_document, type_of
 from voice_agent.recall.entries import Kind
 from voice_agent.recall.library import Library
+from voice_agent.recall.readers import Unreadable
 
 MAX_FILES = 20_000
 Progress = Callable[[str, int, int], None]
@@ -42,29 +43,32 @@ def find_files(paths: Sequence[Path]) -> Iterator[tuple[Path, str | None]]:
     Hidden files and folders are left out, links to folders are not followed, and in folders only files of known types
     count.
     """
-    seen: set[Path] = set()
+    seen: set[str] = set()
     for path in paths:
         if path.is_dir():
             for folder, names, files in os.walk(path):
                 names[:] = sorted(name for name in names if not name.startswith("."))
                 for name in sorted(files):
                     file = Path(folder, name)
-                    if not name.startswith(".") and type_of(name) and file.resolve() not in seen:
-                        seen.add(file.resolve())
+                    if not name.startswith(".") and type_of(name) and (place := os.path.realpath(file)) not in seen:
+                        seen.add(place)
                         yield file, None
         elif not path.exists():
             yield path, "there is no such file"
         elif type_of(path.name) is None:
             yield path, f"files of the type {path.suffix or 'without a suffix'} are not learnt"
-        elif path.resolve() not in seen:
-            seen.add(path.resolve())
+        elif (place := os.path.realpath(path)) not in seen:
+            seen.add(place)
             yield path, None
 
 
 def name_of(path: Path, root: Path) -> str:
     """Return what a file is known by: its path in the project, or its whole path where it lies elsewhere."""
-    whole = path.resolve()
-    return (whole.relative_to(root) if whole.is_relative_to(root) else whole).as_posix()
+    # Not `Path.resolve`: it raises where a link leads to itself.
+    whole = Path(os.path.realpath(path))
+    name = (whole.relative_to(root) if whole.is_relative_to(root) else whole).as_posix()
+    # A name of bytes that are no UTF-8 can neither be kept nor shown.
+    return os.fsencode(name).decode("utf-8", "replace")
 
 
 async def learn_files(
@@ -132,6 +136,9 @@ async def _learn_file(library: Library, path: Path, name: str, known: str | None
 
 
 def _read(path: Path) -> bytes:
+    if not path.is_file():
+        # A pipe would be waited for without end.
+        raise Unreadable("it is no file" if path.exists() else "there is no such file")
     with path.open("rb") as file:
         # One byte more than is allowed tells that it is too large, whatever its size was said to be.
         data = file.read(MAX_BYTES + 1)

@@ -8,10 +8,11 @@ from collections.abc import Callable, Mapping, Sequence
 
 from voice_agent.channels.desk import LearntText, NotLearnt, NotNow
 from voice_agent.diagnostics import RemediableError
-from voice_agent.recall.documents import Unreadable, digest_of, read_document
+from voice_agent.recall.documents import digest_of, read_document
 from voice_agent.recall.embedding import EmbeddingFailed
 from voice_agent.recall.entries import Kind, Source
 from voice_agent.recall.index import Forget, IndexUnavailable
+from voice_agent.recall.readers import Unreadable
 from voice_agent.service.recall import RecallKeeper
 from voice_agent.store.protocol import StoreUnavailable
 
