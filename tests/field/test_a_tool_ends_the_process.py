@@ -34,6 +34,27 @@ asyncio.run(main())
 """
 
 
+_BESIDE = """
+import asyncio
+from voice_agent.dialogue.background import Background
+
+async def work():
+    raise SystemExit(3)
+
+async def main():
+    Background(1).start(work(), "hook")
+    await asyncio.sleep(0.01)
+    print("alive")
+
+asyncio.run(main())
+"""
+
+
+def test_an_observing_hook_that_exits_fails_and_the_loop_goes_on() -> None:
+    done = subprocess.run([sys.executable, "-c", _BESIDE], capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stdout) == (0, "alive\n"), done.stderr
+
+
 @pytest.mark.parametrize("fault", ["SystemExit(3)", "KeyboardInterrupt()"])
 def test_a_tool_that_exits_fails_and_the_loop_goes_on(fault: str) -> None:
     program = _PROGRAM.format(fault=fault)

@@ -63,3 +63,17 @@ def test_nothing_that_a_schema_refers_to_is_fetched(monkeypatch: pytest.MonkeyPa
     check = checker({"type": "object", "properties": {"a": {"$ref": "http://127.0.0.1:9/schema.json"}}})
     with pytest.raises(ArgumentsRefused, match="broken"):
         check({"a": 1})
+
+
+def test_definitions_that_refer_to_each_other_twice_cannot_hold_the_service_up() -> None:
+    twice = {f"d{n}": {"allOf": [{"$ref": f"#/$defs/d{n + 1}"}] * 2} for n in range(40)}
+    check = checker({"type": "object", "$defs": {**twice, "d40": {}}, "allOf": [{"$ref": "#/$defs/d0"}]})
+    for _ in range(2):
+        with pytest.raises(ArgumentsRefused, match="refers to itself"):
+            check({})
+    fine = checker(
+        {"type": "object", "$defs": {"n": {"type": "integer"}}, "additionalProperties": {"$ref": "#/$defs/n"}}
+    )
+    assert fine({"a": 1}) == {"a": 1}
+    with pytest.raises(ArgumentsRefused, match="not of type"):
+        fine({"a": "x"})

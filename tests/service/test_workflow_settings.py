@@ -244,3 +244,53 @@ async def test_each_field_is_described_for_whoever_sets_it(tmp_path: Path) -> No
         scheme = (await bench.http.get(f"{PATH}/{REACT}")).json()["scheme"]
         assert scheme["properties"]["max_iterations"]["description"] == "Model calls within one turn."
         assert all("description" in one for one in scheme["properties"].values())
+
+
+ODD = '''
+from typing import Any
+from pydantic import field_validator
+from voice_agent.dialogue.plugins import ReActAgentConfig, hook
+
+
+class OddConfig(ReActAgentConfig):
+    """Odd."""
+
+    workflow = "odd"
+    rate: float = 1.0
+    extra: Any = None
+    town: str = "Bath"
+
+    @field_validator("town")
+    @classmethod
+    def known(cls, town):
+        return {"Bath": "Bath", "nan": "Bath"}[town]
+
+
+@hook
+def factory_allowed_agentic_workflows(allowed, cat):
+    return [*allowed, OddConfig]
+'''
+
+
+async def test_nothing_that_can_be_put_breaks_the_settings_or_the_next_turn(tmp_path: Path) -> None:
+    write_project(tmp_path, files={"plugins/odd.py": ODD})
+    async with opened(tmp_path) as bench:
+        before = (await bench.http.get(PATH)).json()
+        for name, body, status in (
+            (REACT, b'{"system_prompt": "\\ud800"}', 400),
+            (REACT, b'{"\\ud800": 1}', 400),
+            ("OddConfig", b'{"rate": NaN}', 400),
+            ("OddConfig", b'{"rate": "nan"}', 422),
+            ("OddConfig", b'{"extra": 1e400}', 400),
+            ("OddConfig", b'{"town": "Wells"}', 422),
+        ):
+            answer = await bench.http.put(f"{PATH}/{name}", content=body)
+            assert (name, body, answer.status_code) == (name, body, status)
+        assert (await bench.http.get(PATH)).json() == before
+        # What an earlier version of the plugin allowed is left out, whatever its check raises now.
+        await bench.store.write_setting(  # type: ignore[attr-defined]
+            KEY, {"schema": 1, "selected": "OddConfig", "values": {"OddConfig": {"town": "Wells"}}}, who=""
+        )
+        await bench.settings.load()
+        await bench.says("Hello")
+        assert (await bench.http.get(PATH)).json()["selected_configuration"] == "OddConfig"

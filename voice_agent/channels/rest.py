@@ -92,6 +92,19 @@ async def read_body(request: Request, limit: int = MAX_BODY_BYTES) -> bytes:
     return body
 
 
+def read_object(body: bytes) -> dict[str, Any] | None:
+    """Return the JSON object in a body; None if there is none, or one that could not be written as JSON again.
+
+    Half a character, NaN and Infinity are read by Python's parser, and then break whoever keeps or shows them.
+    """
+    try:
+        given = json.loads(body)
+        json.dumps(given, ensure_ascii=False, allow_nan=False).encode()
+    except (ValueError, RecursionError):
+        return None
+    return given if isinstance(given, dict) else None
+
+
 def _parse(conversation_id: str, body: bytes) -> TextRequest:
     if not identifiers.is_conversation_id(conversation_id):
         raise BadRequest(422, "bad_conversation", f"The conversation id must be {identifiers.RULE}.")

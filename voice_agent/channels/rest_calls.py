@@ -7,7 +7,6 @@ a call ``GET /v1/calls/{id}`` tells what has become.
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -18,7 +17,7 @@ from fastapi.responses import JSONResponse, Response
 from voice_agent.channels import identifiers
 from voice_agent.channels.desk import CallDesk, CallRefused, InvitationRefused
 from voice_agent.channels.outbound_calls import OutboundCalls, OutboundRefused
-from voice_agent.channels.rest import BadRequest, error, read_body, refused
+from voice_agent.channels.rest import BadRequest, error, read_body, read_object, refused
 from voice_agent.channels.tokens import DEFAULT_EXPIRY_S, MAX_EXPIRY_S
 
 KEYS = ("metadata", "user_id", "conversation", "expires_in_s")
@@ -89,11 +88,8 @@ def router(desk: CallDesk, outbound: OutboundCalls | None = None, *, has_key: bo
 
 
 def _parse(body: bytes) -> InvitationRequest:
-    try:
-        given = json.loads(body or b"{}")
-    except (ValueError, RecursionError):
-        given = None
-    if not isinstance(given, dict):
+    given = read_object(body or b"{}")
+    if given is None:
         raise BadRequest(400, "bad_body", "The body must be a JSON object.")
     keys = OUTBOUND_KEYS if "to" in given else KEYS
     if unknown := [key for key in given if key not in keys]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
@@ -12,7 +11,7 @@ from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse, Response
 
 from voice_agent.channels.desk import KnowledgeDesk, LearntText, NotLearnt, NotNow
-from voice_agent.channels.rest import BadRequest, error, read_body
+from voice_agent.channels.rest import BadRequest, error, read_body, read_object
 
 KNOWLEDGE, MEMORIES = "/v1/knowledge", "/v1/memories"
 MAX_BODY_BYTES = 8 * 2**20
@@ -104,11 +103,8 @@ async def _text(request: Request) -> tuple[str, str, str, bytes]:
 
 
 def _from_json(body: bytes) -> tuple[dict[str, Any], str, bytes]:
-    try:
-        given = json.loads(body)
-    except (ValueError, RecursionError):
-        given = None
-    if not isinstance(given, dict) or not isinstance(given.get("text"), str):
+    given = read_object(body)
+    if given is None or not isinstance(given.get("text"), str):
         raise BadRequest(400, "bad_body", 'The body must be a JSON object with "id" and "text".')
     if unknown := given.keys() - {"id", "title", "text", "type"}:
         raise BadRequest(422, "bad_request", f"Unknown: {', '.join(sorted(unknown))}. Known: id, title, text, type.")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from typing import Any
 
@@ -10,7 +9,7 @@ from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse, Response
 
 from voice_agent.channels.desk import SettingNotKept, SettingRefused, SettingsDesk, SettingsUnread, UnknownSetting
-from voice_agent.channels.rest import BadRequest, error, read_body
+from voice_agent.channels.rest import BadRequest, error, read_body, read_object
 
 PATH = "/agentic_workflow/settings"
 CHANGES = "/agentic_workflow/setting_changes"
@@ -64,10 +63,7 @@ def router(desk: SettingsDesk, who: Callable[[], str]) -> APIRouter:
 
 
 def _object(body: bytes) -> dict[str, Any]:
-    try:
-        given = json.loads(body)
-    except (ValueError, RecursionError):
-        given = None
-    if not isinstance(given, dict):
+    given = read_object(body)
+    if given is None:
         raise BadRequest(400, "bad_body", "The body must be a JSON object with the settings.")
     return given

@@ -7,7 +7,7 @@ import logging
 from collections.abc import Coroutine
 from typing import Any
 
-from voice_agent.dialogue.cancellation import abandon
+from voice_agent.dialogue.cancellation import abandon, contained
 
 log = logging.getLogger(__name__)
 
@@ -34,7 +34,7 @@ class Background:
             self.refused += 1
             log.warning("%s is left out: %d others are still running", name, self._limit)
             return False
-        task = asyncio.get_running_loop().create_task(work, name=name)
+        task = asyncio.get_running_loop().create_task(contained(work, name), name=name)
         self._tasks.add(task)
         task.add_done_callback(self._ended)
         return True

@@ -158,7 +158,7 @@ async def race(
     if token.is_cancelled and interruptible:
         work.close()
         token.check()
-    task = asyncio.get_running_loop().create_task(_contained(work, name), name=name)
+    task = asyncio.get_running_loop().create_task(contained(work, name), name=name)
     fired = asyncio.Event()
     forget = token.on_cancel(fired.set) if interruptible else (lambda: None)
     waiter = asyncio.get_running_loop().create_task(fired.wait(), name=f"{name}.cancel")
@@ -200,7 +200,7 @@ async def within(
             ended.set_result(None)
 
     # Told from inside and not by a callback of the task: that would take one more round of the loop.
-    task = loop.create_task(_contained(work, name, wake), name=name)
+    task = loop.create_task(contained(work, name, wake), name=name)
     timer = loop.call_later(limit_s, wake)
     forget = token.on_cancel(wake) if token is not None else None
     try:
@@ -218,7 +218,7 @@ async def within(
     return task.result()
 
 
-async def _contained(work: Coroutine[Any, Any, T], name: str, ended: Callable[[], None] | None = None) -> T:
+async def contained(work: Coroutine[Any, Any, T], name: str, ended: Callable[[], None] | None = None) -> T:
     """Run ``work``; an attempt to end the process becomes a failure of the work, as does whatever is no `Exception`.
 
     A loop lets `SystemExit` and `KeyboardInterrupt` pass through a task and stops, with every call on it.

@@ -35,6 +35,8 @@ log = logging.getLogger(__name__)
 CLOSE_S = 6.0
 """Limit on leaving a server; the limits on ending its program lie within."""
 MAX_PAGES = 50
+LIST_AGAIN_S = 0.5
+"""Pause between two listings: a server that says without end that its tools have changed is asked no more often."""
 LISTEN_AGAIN_S = 5.0
 """Pause before a lost stream of changes is opened again."""
 KEY_META = "voice-agent/idempotency-key"
@@ -200,7 +202,9 @@ class Connection:
                         self._listed = await self._list(client)
                 except TimeoutError:
                     raise ServerLost("it does not answer any more") from None
-                self._set_client(client)
+                if not self._is_lost:
+                    self._set_client(client)
+                    await asyncio.sleep(LIST_AGAIN_S)
 
     async def _list(self, client: Client) -> dict[str, ListedTool]:
         from mcp_types import PaginatedRequestParams

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 from collections.abc import Mapping
 from typing import Any
@@ -65,10 +66,17 @@ class WorkflowSettings:
         if known is None:
             raise UnknownSetting(name, tuple(self._catalogue.classes))
         try:
-            value: Mapping[str, Any] = self._versions.current.workflows.current.value_of(name).model_dump(mode="json")
-        except ValidationError:
+            value = _shown(self._versions.current.workflows.current.value_of(name).model_dump(mode="json"))
+        except Exception as fault:  # noqa: BLE001 - a plugin's class may raise anything
+            if not isinstance(fault, ValidationError):
+                log.warning("the settings of %s cannot be shown: %s", name, type(fault).__name__)
             value = {}
-        return {"name": name, "value": value, "scheme": known.model_json_schema()}
+        try:
+            scheme = _shown(known.model_json_schema())
+        except Exception as fault:  # noqa: BLE001 - as above
+            log.warning("the settings of %s have no schema: %s", name, type(fault).__name__)
+            scheme = {}
+        return {"name": name, "value": value, "scheme": scheme}
 
     async def changes(self, limit: int) -> dict[str, Any]:
         """Return the newest changes, the newest first; see the Protocol.
@@ -97,11 +105,14 @@ class WorkflowSettings:
             if known is None:
                 raise UnknownSetting(name, tuple(self._catalogue.classes))
             try:
-                checked = known.model_validate(value)
+                put = _shown(known.model_validate(value).model_dump(mode="json"))
             except ValidationError as fault:
                 errors = fault.errors(include_url=False, include_input=False)
                 raise SettingRefused([(".".join(map(str, e["loc"])), e["msg"]) for e in errors]) from None
-            values = {**self._stored.values, name: checked.model_dump(mode="json")}
+            except Exception as fault:
+                log.warning("the settings of %s cannot be checked or kept", name, exc_info=True)
+                raise SettingRefused([("", f"it cannot be checked or kept: {type(fault).__name__}")]) from None
+            values = {**self._stored.values, name: put}
             changed = Stored(name, values)
             if self._store is not None:
                 kept = {"schema": SCHEMA, "selected": name, "values": values}
@@ -112,6 +123,16 @@ class WorkflowSettings:
             self._stored = changed
             log.info("the workflow %s was selected", name, extra={"who": who})
             return self.one(name)
+
+
+def _shown(value: dict[str, Any]) -> dict[str, Any]:
+    """Return ``value`` if it can be written as JSON: a plugin's model may hold what cannot.
+
+    Raises:
+        ValueError, TypeError: It cannot.
+    """
+    json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
+    return value
 
 
 def _stored(value: Mapping[str, Any] | None) -> Stored:

@@ -10,8 +10,6 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from pydantic import ValidationError
-
 from voice_agent.config import AgentFile
 from voice_agent.dialogue.workflows.mantle import CoreAgenticWorkflowConfig
 from voice_agent.dialogue.workflows.protocol import AgenticWorkflowConfig
@@ -75,7 +73,7 @@ class WorkflowCatalogue:
                 continue
             try:
                 values[name] = self.classes[name].model_validate(value)
-            except (ValidationError, ValueError, TypeError) as fault:
+            except Exception as fault:  # noqa: BLE001 - a plugin's class may raise anything
                 log.warning("the stored settings of %s no longer fit and are left out: %s", name, type(fault).__name__)
         selected = stored.selected
         if selected is not None and selected not in self.classes:
