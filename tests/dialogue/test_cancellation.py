@@ -7,7 +7,14 @@ import asyncio
 import pytest
 
 from tests.support.virtual_time import virtual_time
-from voice_agent.dialogue.cancellation import CancelReason, CancelToken, TurnCancelled, WorkCancelledItself, race
+from voice_agent.dialogue.cancellation import (
+    CancelReason,
+    CancelToken,
+    TurnCancelled,
+    WorkCancelledItself,
+    race,
+    within,
+)
 
 
 async def _work(seconds: float, value: str = "done") -> str:
@@ -104,3 +111,33 @@ async def test_a_torn_down_turn_takes_its_work_with_it() -> None:
     with pytest.raises(asyncio.CancelledError):
         await task
     assert ended == [True]
+
+
+@virtual_time
+async def test_work_within_its_limit_returns_its_value_and_is_cut_off_beyond_it() -> None:
+    loop = asyncio.get_running_loop()
+    assert await within(_work(1), 2, name="t", grace_s=0.5) == "done"
+    began = loop.time()
+    with pytest.raises(TurnCancelled) as caught:
+        await within(_work(9), 2, name="t", grace_s=0.5)
+    assert (caught.value.reason, loop.time() - began) == (CancelReason.TIMEOUT, 2)
+
+
+@virtual_time
+async def test_a_token_ends_work_before_its_limit() -> None:
+    loop, token = asyncio.get_running_loop(), CancelToken()
+    loop.call_later(1, token.cancel, CancelReason.BARGE_IN)
+    with pytest.raises(TurnCancelled) as caught:
+        await within(_work(9), 5, token, name="t", grace_s=0.5)
+    assert (caught.value.reason, loop.time()) == (CancelReason.BARGE_IN, 1)
+    with pytest.raises(TurnCancelled):
+        await within(_work(0), 5, token, name="t", grace_s=0.5)
+
+
+@virtual_time
+async def test_work_that_cancels_itself_is_told_from_work_that_took_too_long() -> None:
+    async def selfish() -> None:
+        raise asyncio.CancelledError
+
+    with pytest.raises(WorkCancelledItself):
+        await within(selfish(), 5, name="t", grace_s=0.5)

@@ -94,6 +94,7 @@ async def test_higher_priorities_run_first_then_names_decide_and_the_projects_ho
         "raise RuntimeError('x')",
         "raise SystemExit",
         "raise StopIteration",
+        "raise asyncio.CancelledError",
         "return 7",
         "return object()",
         "return ['x']",

@@ -192,6 +192,7 @@ async def within(
         TurnCancelled: The token won; with reason `CancelReason.TIMEOUT`, the limit did.
         Exception: As `race`.
     """
+    late = False
     loop = asyncio.get_running_loop()
     ended = loop.create_future()
 
@@ -209,12 +210,14 @@ async def within(
         timer.cancel()
         if forget is not None:
             forget()
-        if not task.done():
+        if late := not task.done():
             await stop(task, name, grace_s)
     if token is not None:
         token.check()
-    if not task.done() or task.cancelled():
+    if late and (not task.done() or task.cancelled()):
         raise TurnCancelled(CancelReason.TIMEOUT)
+    if task.cancelled():
+        raise WorkCancelledItself(name)
     return task.result()
 
 

@@ -11,14 +11,7 @@ from enum import Enum
 from typing import Any, Protocol, TypeVar, cast
 
 from voice_agent.dialogue.background import Background
-from voice_agent.dialogue.cancellation import (
-    CancelReason,
-    CancelToken,
-    TurnCancelled,
-    WorkCancelledItself,
-    race,
-    within,
-)
+from voice_agent.dialogue.cancellation import CancelToken, TurnCancelled, WorkCancelledItself, within
 from voice_agent.dialogue.hooks import Hook, HookContext, Payload, Point, RetryModel
 from voice_agent.dialogue.plugin_threads import QUICK_S, Work, begin
 
@@ -134,7 +127,7 @@ class HookRunner:
         except TurnCancelled:
             if cancel is not None:
                 cancel.check()
-            log.error("%s is left out: it took longer than %g s, or was cancelled from within", name, MODIFY_LIMIT_S)
+            log.error("%s is left out: it took longer than %g s", name, MODIFY_LIMIT_S)
             return payload
         except Exception:
             log.exception("%s failed and is left out", name)
@@ -170,16 +163,10 @@ class HookRunner:
             hooks.seconds[hook] = work.seconds if work.is_over else MODIFY_LIMIT_S
 
     async def _modify(self, hook: Hook, payload: AnyPayload, cancel: CancelToken | None) -> AnyPayload:
-        own, context = CancelToken(), self._make_context(True, hook.settings)
-
-        def forward() -> None:
-            own.cancel(cancel.reason or CancelReason.SUPERSEDED if cancel else CancelReason.SUPERSEDED)
-
-        forget = cancel.on_cancel(forward) if cancel is not None else (lambda: None)
-        timer = asyncio.get_running_loop().call_later(MODIFY_LIMIT_S, own.cancel, CancelReason.TIMEOUT)
-        name = f"hook {hook.name}"
+        context, name = self._make_context(True, hook.settings), f"hook {hook.name}"
+        work = _call(hook, copy.deepcopy(payload), context)
         try:
-            given = (await race(_call(hook, copy.deepcopy(payload), context), own, name=name, grace_s=GRACE_S)).value
+            given = await within(work, MODIFY_LIMIT_S, cancel, name=name, grace_s=GRACE_S)
         except TurnCancelled:
             if cancel is not None:
                 cancel.check()
@@ -195,8 +182,6 @@ class HookRunner:
             log.exception("%s failed", name)
             raise HookFailed(f"{name} raised {type(fault).__name__}") from fault
         finally:
-            timer.cancel()
-            forget()
             context.memory.close()
         return _taken(name, payload, given)
 
