@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import struct
 from itertools import pairwise
 
@@ -14,6 +15,7 @@ from tests.support.lines import until
 from tests.support.sip_caller import SipCaller, SipMessage
 from voice_agent.channels.desk import CallRefused, CallRequest
 from voice_agent.channels.outbound import DialOutcome
+from voice_agent.channels.sip import answering
 from voice_agent.channels.sip.agent import Credentials
 from voice_agent.transfers import TransferReason, TransferTarget
 
@@ -249,6 +251,9 @@ class Telephone(SipCaller):
     ring: tuple[int, ...] = (180, 200)
 
     def answer_invite(self, request: SipMessage) -> None:
+        port = re.search(r"m=audio (\d+)", request.body)
+        assert port is not None
+        self._media_peer = ("127.0.0.1", int(port[1]))
         kept = [line for line in request.lines if line.split(":")[0].lower() in ("via", "from", "call-id", "cseq")]
         for status in self.ring:
             lines = [f"SIP/2.0 {status} Fine", *kept, f"To: {request.header('To')};tag=them"]
@@ -282,6 +287,21 @@ async def test_a_call_of_ours_that_is_answered_is_a_call_like_any_other(exchange
     await until(lambda: len(phone.audio) > 5000)
     await line.wire.hang_up("completed")
     await until(lambda: phone.over)
+
+
+async def test_a_machine_that_answers_our_call_is_told_from_a_person(
+    exchange: Exchange, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # What this telephone says comes faster than it would be spoken.
+    monkeypatch.setattr(answering, "MONOLOGUE_S", 0.1)
+    monkeypatch.setattr(answering, "BEGINS_S", 30.0)
+    phone = await called(exchange, 200)
+    result = await exchange.channel.dial(f"sip:them@127.0.0.1:{phone.port}", CallRequest("conversation", "sip"))
+    await exchange.desk.next_line()
+    assert exchange.channel.answered_by(result.call_id) == ""
+    await phone.speak(tone(2.0))
+    await until(lambda: exchange.channel.answered_by(result.call_id) == "machine")
+    assert exchange.desk.notes == [("conversation", "answered_by", {"who": "machine"})]
 
 
 @pytest.mark.parametrize(

@@ -130,3 +130,13 @@ class Calling:
             leg.lost()
             return DialResult(DialOutcome.TRUNK_ERROR, "no codec that both sides speak")
         return DialResult(DialOutcome.ANSWERED)
+
+
+async def first_of(*events: asyncio.Event) -> None:
+    """Return when one of the events is set."""
+    tasks = [asyncio.ensure_future(event.wait()) for event in events]
+    try:
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in tasks:
+            task.cancel()

@@ -17,7 +17,8 @@ from voice_agent.channels.outbound import DialOutcome, DialResult
 from voice_agent.channels.sip import sdp
 from voice_agent.channels.sip.addresses import BadSip
 from voice_agent.channels.sip.agent import UserAgent
-from voice_agent.channels.sip.calling import Calling
+from voice_agent.channels.sip.answering import WhoAnswered
+from voice_agent.channels.sip.calling import Calling, first_of
 from voice_agent.channels.sip.codecs import available
 from voice_agent.channels.sip.dialog import Dialog, Key
 from voice_agent.channels.sip.digest import Verifier
@@ -52,7 +53,7 @@ _DIALLED = re.compile(r"\+[1-9]\d{2,14}|sips?:[A-Za-z0-9+._~%*#-]+@[A-Za-z0-9.\[
 
 
 class SipChannel:
-    """Implements `voice_agent.channels.outbound.OutboundDialer`."""
+    """Implements `voice_agent.channels.outbound.OutboundDialer` and `TellsWhoAnswered` of the calls it places."""
 
     def __init__(self, desk: CallDesk, setup: SipSetup) -> None:
         self._desk, self._setup = desk, setup
@@ -64,6 +65,7 @@ class SipChannel:
         self._legs: dict[Key, Leg] = {}
         self._pending: dict[Transaction, tuple[Leg, asyncio.Task[None]]] = {}
         self._ports = MediaPorts(setup.host, setup.rtp_ports)
+        self._who = WhoAnswered(lambda id, who: desk.note(id, "answered_by", who=who))
         self._agent: UserAgent
         self._clock: MediaClock
         self._group: asyncio.TaskGroup | None = None
@@ -237,7 +239,7 @@ class SipChannel:
             body=body,
             on_unacknowledged=leg.lost,
         )
-        await _first(leg.standing, leg.over, wire.media_came)
+        await first_of(leg.standing, leg.over, wire.media_came)
         return not leg.over.is_set()
 
     def _forget(self, leg: Leg) -> None:
@@ -245,6 +247,10 @@ class SipChannel:
             self._legs.pop(leg.dialog.key, None)
 
     # What goes out
+
+    def answered_by(self, call_id: str) -> str:
+        """See `voice_agent.channels.outbound_calls.TellsWhoAnswered`."""
+        return self._who.of(call_id)
 
     async def dial(self, to: str, request: CallRequest, *, ring_timeout_s: float = 30.0) -> DialResult:
         """See `OutboundDialer.dial`."""
@@ -264,6 +270,8 @@ class SipChannel:
             if outcome.outcome is DialOutcome.ANSWERED:
                 assert leg.dialog is not None
                 self._legs[leg.dialog.key] = leg
+                known_as = request.grant.call_id if request.grant else call_id
+                wire.answering = self._who.listen(known_as, request.conversation_id, asyncio.get_running_loop().time())
             if not result.done():
                 result.set_result(replace(outcome, call_id=call_id if leg.standing.is_set() else ""))
             return outcome.outcome is DialOutcome.ANSWERED
@@ -288,13 +296,3 @@ class SipChannel:
         except asyncio.CancelledError:
             task.cancel()
             raise
-
-
-async def _first(*events: asyncio.Event) -> None:
-    """Return when one of the events is set."""
-    tasks = [asyncio.ensure_future(event.wait()) for event in events]
-    try:
-        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-    finally:
-        for task in tasks:
-            task.cancel()

@@ -9,6 +9,7 @@ from typing import Protocol
 from voice_agent.call.clock import MediaClock
 from voice_agent.call.wire import CallInputs, WireMessage, WireTraits
 from voice_agent.channels.intake import Intake
+from voice_agent.channels.sip.answering import Answering
 from voice_agent.channels.sip.media import MediaReceiver, MediaSender
 from voice_agent.channels.sip.outflow import FRAME_S, Outflow
 from voice_agent.channels.sip.ports import MediaPort, MediaPorts
@@ -68,6 +69,7 @@ class SipWire:
         self._dropped_s = 0.0
         self._timers: dict[str, asyncio.TimerHandle] = {}
         self.media_came = asyncio.Event()
+        self.answering: Answering | None = None
 
     # What the signalling tells
 
@@ -260,6 +262,8 @@ class SipWire:
     def _hear(self, pcm: bytes, now: float) -> None:
         intake, call = self._intake, self._call
         assert intake is not None and call is not None
+        if self.answering is not None and self._agreed is not None:
+            self.answering.push(pcm, self._agreed.codec.rate, now)
         if heard := intake.push(pcm, now):
             call.hear(heard)
         if intake.waiting and "backlog" not in self._timers:
