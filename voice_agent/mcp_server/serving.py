@@ -17,6 +17,7 @@ from voice_agent.config import ServerOptions
 from voice_agent.connections import PunctualHttp
 from voice_agent.dialogue.cancellation import stop
 from voice_agent.mcp_server.agent_server import MAX_CLIENTS, AgentServer
+from voice_agent.mcp_server.standard_streams import MAX_REQUEST_BYTES, InputLines, OutputLines
 from voice_agent.security import Gate, api_key
 from voice_agent.service.text_agent import text_agent
 
@@ -25,7 +26,6 @@ log = logging.getLogger(__name__)
 PATH = "/mcp"
 IDLE_S = 1800.0
 """A client's session is forgotten when nothing was asked in it for this long."""
-MAX_REQUEST_BYTES = 200_000
 CLOSE_S = 5.0
 SHUTDOWN_S = 3
 
@@ -45,37 +45,6 @@ def protected_output() -> Iterator[Any]:
             sys.stdout.flush()
 
 
-class InputLines:
-    """Standard input line by line, on the loop: a thread that waits for it could not be told to stop."""
-
-    def __init__(self, reader: asyncio.StreamReader) -> None:
-        self._reader = reader
-
-    @classmethod
-    async def open(cls) -> InputLines:
-        """Take standard input over; programs that tools start find theirs empty."""
-        reader = asyncio.StreamReader(limit=MAX_REQUEST_BYTES)
-        private = os.fdopen(os.dup(0), "rb", buffering=0)
-        empty = os.open(os.devnull, os.O_RDONLY)
-        os.dup2(empty, 0)
-        os.close(empty)
-        await asyncio.get_running_loop().connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), private)
-        return cls(reader)
-
-    def __aiter__(self) -> InputLines:
-        return self
-
-    async def __anext__(self) -> str:
-        try:
-            line = await self._reader.readline()
-        except ValueError:
-            log.warning("a message of more than %d bytes: the client is let go", MAX_REQUEST_BYTES)
-            line = b""
-        if not line:
-            raise StopAsyncIteration
-        return line.decode(errors="replace")
-
-
 async def serve_stdio(root: Path, output: Any, *, conversation_id: str | None = None, ephemeral: bool = False) -> None:
     """Serve one client by standard input and ``output`` until it leaves or the process is told to stop.
 
@@ -83,15 +52,15 @@ async def serve_stdio(root: Path, output: Any, *, conversation_id: str | None = 
         ProjectError: Problems in the project's files.
         RemediableError: A missing package, key or model.
     """
-    import anyio
     from mcp.server.stdio import stdio_server
 
     async with text_agent(root, ephemeral=ephemeral) as agent:
         served = AgentServer(agent, conversation_id)
 
         async def serve() -> None:
-            lines: Any = await InputLines.open()
-            async with stdio_server(stdin=lines, stdout=anyio.wrap_file(output)) as (read, write):
+            written: Any = OutputLines(output.fileno())
+            lines: Any = await InputLines.open(written)
+            async with stdio_server(stdin=lines, stdout=written) as (read, write):
                 await served.server.run(read, write, served.options)
 
         await _until_stopped(serve())
