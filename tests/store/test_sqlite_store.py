@@ -515,3 +515,17 @@ async def test_appending_for_long_holds_nothing_in_memory(tmp_path: Path) -> Non
     assert (store._backlog._waiting, store._backlog._taken, store._writer._waiters) == ({}, {}, set())
     assert store._backlog._bytes == 0
     await store.aclose()
+
+
+async def test_what_another_process_has_deleted_is_not_brought_back_by_what_this_one_still_held(tmp_path: Path) -> None:
+    service, command = await opened(tmp_path / "calls"), await opened(tmp_path / "calls")
+    service.append("c", [record(0)], {"memory": ["ann"]})
+    assert await service.flush(5)
+    await command.delete("c")
+    service.append("c", [], {"memory": ["ann"]})
+    assert await service.flush(5)
+    assert await command.load("c") is None
+    service.append("c", [record(1)], {"memory": []})
+    assert await numbers(service) == [1]
+    await service.aclose()
+    await command.aclose()

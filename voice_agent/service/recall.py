@@ -153,7 +153,8 @@ class RecallKeeper:
             # The store forgets by age itself, by its own settings.
             return ()
         if what.conversation is not None:
-            return (what.conversation,) if what.caller is None else ()
+            known = what.caller is None and await self._store.load(what.conversation) is not None
+            return (what.conversation,) if known else ()
         found: list[str] = []
         cursor: str | None = None
         while True:

@@ -27,6 +27,7 @@ class Batch:
         state: The newest snapshot, as JSON; None if none came.
         state_sequence: The last record that ``state`` includes.
         delete_first: What is stored of the conversation goes before this is written.
+        alone: Nothing came but snapshots: of a conversation that is stored already, or was deleted since.
         ticket: Number of the oldest append in here.
         size: Estimated bytes of ``events``.
     """
@@ -36,11 +37,14 @@ class Batch:
     state: str | None = None
     state_sequence: int = -1
     delete_first: bool = False
+    alone: bool = True
     size: int = 0
 
     def add(self, events: Iterable[Record], size: int, state: str | None) -> None:
         """Put newer things behind what is here; ``state`` includes all of them."""
+        before = len(self.events)
         self.events.extend(events)
+        self.alone = self.alone and len(self.events) == before
         self.size += size
         if state is not None:
             self.state = state
@@ -49,6 +53,7 @@ class Batch:
     def absorb(self, newer: Batch) -> None:
         """Put a newer batch behind this."""
         last_included = newer.state_sequence if newer.events else None
+        self.alone = self.alone and newer.alone
         self.add(newer.events, newer.size, newer.state)
         if newer.state is not None and last_included is not None:
             self.state_sequence = last_included
@@ -127,7 +132,7 @@ class Backlog:
         self._events -= len(batch.events)
         self._bytes -= batch.size
         batch.events.clear()
-        batch.state, batch.size = None, 0
+        batch.state, batch.size, batch.alone = None, 0, True
 
     def _make_room(self) -> None:
         if self._events <= self._max_events and self._bytes <= self._max_bytes:

@@ -52,6 +52,9 @@ def write_batch(
         "SELECT key, last_sequence, started_at, events FROM conversations WHERE id = ?", (conversation_id,)
     ).fetchone()
     if row is None:
+        if batch.alone:
+            # Another process has deleted it: a snapshot of what this one still held must not bring it back.
+            return
         inserted = connection.execute(
             "INSERT INTO conversations (id, saved_at, caller) VALUES (?, ?, ?)", (conversation_id, now, conversation_id)
         )
