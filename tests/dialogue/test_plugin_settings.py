@@ -166,3 +166,19 @@ def test_a_project_whose_settings_are_refused_does_not_start(tmp_path: Path) -> 
     root = write_project(tmp_path, files("plugins: {shops: {shops: no}}\n"))
     with pytest.raises(ProjectError, match=r"plugins\.shops\.shops"):
         Agent.load(load_config(root, {}), ScriptedModel([]))
+
+
+def test_a_plugin_that_cannot_be_read_is_one_problem_with_its_settings_and_the_imports_of_its_tools(
+    tmp_path: Path,
+) -> None:
+    root = write_project(tmp_path, files("plugins: {shops: {town: Bern}}\n", PLUGIN.replace("return f", "retrn f")))
+    assert [p.id for p in find_problems(root)] == ["plugin.syntax"]
+
+
+def test_a_tool_with_the_name_of_a_skill_is_told_at_its_place_in_the_plugin(tmp_path: Path) -> None:
+    extra = {"skills/where/skill.md": skill("Help.", description="The way.")}
+    root = write_project(tmp_path, files("plugins: {shops: {town: Bern}}\n") | extra)
+    (problem,) = [p for p in find_problems(root) if p.id == "skill.tool_is_skill"]
+    assert problem.path == root / "plugins" / "shops.py"
+    assert problem.line is not None
+    assert problem.path.read_text().splitlines()[problem.line - 1] == '@tool(description="Where")'

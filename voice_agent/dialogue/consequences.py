@@ -9,7 +9,7 @@ from pathlib import Path
 from voice_agent.diagnostics import Problem
 
 _UNREADABLE = ("yaml.syntax", "yaml.too_large", "file.encoding", "file.unreadable", "file.too_large")
-_BROKEN_TOOLS = ("tool.syntax", "tool.import", "tool.definition")
+_BROKEN_TOOLS = ("tool.syntax", "tool.import", "tool.definition", "plugin.syntax", "plugin.import")
 _OF_MEMORY = ("unknown_reference", "unknown_field", "placeholder", "undeclared_memory_write", "missing_argument")
 _OF_RESPONSES = ("unknown_response", "no_utterance", "silent_greeting")
 _OF_TOOLS = ("skill.unknown_tool", "skill.unknown_import")

@@ -110,8 +110,8 @@ def load_plugins(
         _read(replace(plugin, settings=given), found, own, problems)
         # One whose settings are refused would only fail for the want of them, and be reported twice.
         factories += own if models[plugin.name] is None or given is not None else []
-    # What one that is off would say of its settings is not known: they count as good.
-    has_settings = dict.fromkeys(off & there, True) | {name: model is not None for name, model in models.items()}
+    # What one that is off, or cannot be read, would say of its settings is not known: they count as good.
+    has_settings = dict.fromkeys(there, True) | {name: model is not None for name, model in models.items()}
     check_names(has_settings, settings, problems)
     found.hooks.sort(key=lambda hook: (-hook.priority, hook.plugin))
     found.workflows = _workflows(sorted(factories, key=lambda one: (-one.priority, one.plugin)), root, problems)
@@ -197,7 +197,7 @@ def _add_tool(tool: Tool, plugin: str, path: Path | None, found: Plugins, proble
         message = f"{plugin}: the tool {tool.name!r} is left out: a plugin that was loaded before has one of that name."
         problems.append(Problem("plugin.tool", message, "Rename one.", path, tool.line, Severity.WARNING))
         return
-    found.tools[tool.name] = tool
+    found.tools[tool.name] = replace(tool, path=path)
 
 
 def _workflows(factories: Sequence[_Factory], root: Path, problems: list[Problem]) -> tuple[ConfigClass, ...]:
