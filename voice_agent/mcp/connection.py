@@ -13,6 +13,7 @@ import asyncio
 import logging
 from collections.abc import Mapping
 from contextlib import AsyncExitStack
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -154,6 +155,7 @@ class Connection:
 
     async def _serve(self, connected_at: list[float]) -> None:
         """Connect and stay until the server is lost. Entered and left within this task."""
+        await asyncio.to_thread(import_module, "mcp")  # for seconds, at the first time: calls are not to wait for it
         from mcp import Client
         from mcp_types import Implementation
 
