@@ -41,6 +41,14 @@ def test_a_pdf_is_read_by_page_under_its_title() -> None:
     ]
 
 
+def test_a_heading_of_a_pdf_stands_apart_from_the_sentence_below_it() -> None:
+    page = ["Returns", "A router may be returned within thirty days, in its original", "box, to any shop in", "Bath."]
+    (passage,) = read_document("r.pdf", pdf(page), PDF).passages
+    heading, text = passage.text.split("\n\n", 1)
+    assert heading == "Returns"
+    assert text.startswith("A router may be returned within thirty days, in its original box, to any shop in")
+
+
 PAGE = b"""<html><head><title>Help &amp; hours</title><style>p{}</style></head><body><nav>Menu</nav>
 <h1>Hours</h1><p>We are <b>open</b> from nine.<script>alert("no")</script></p>
 <h2>Sunday</h2><ul><li>Closed</li></ul><p># no heading</p>
