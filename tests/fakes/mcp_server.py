@@ -35,6 +35,7 @@ async def echo(text: str) -> str:
 
 @server.tool(description="Take a while.", structured_output=False)
 async def slow(seconds: float) -> str:
+    NOTES.append("begun")
     try:
         await asyncio.sleep(seconds)
     except BaseException:

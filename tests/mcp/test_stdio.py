@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from tests.support.mcp import PROGRAM, connected, connection, fake_options, is_alive, until
+from tests.support.mcp import PROGRAM, connected, connection, fake_options, is_alive, noted, until
 from voice_agent.dialogue.tools import ToolFailed
 from voice_agent.mcp.connection import Connection
 from voice_agent.mcp.servers import McpServers
@@ -95,11 +95,11 @@ async def test_a_list_that_changed_is_asked_for_anew(fake: Connection) -> None:
 
 async def test_a_call_that_is_cancelled_is_cancelled_at_the_server(fake: Connection) -> None:
     call = asyncio.ensure_future(fake.call("slow", {"seconds": 60}))
-    await asyncio.sleep(0.3)
+    await noted(fake, "begun")
     call.cancel()
     with pytest.raises(asyncio.CancelledError):
         await call
-    assert (await fake.call("notes", {})).llm_response["notes"] == ["cancelled"]
+    await noted(fake, "cancelled")
 
 
 async def test_words_of_a_call_are_not_logged(fake: Connection, caplog: pytest.LogCaptureFixture) -> None:
@@ -111,7 +111,7 @@ async def test_words_of_a_call_are_not_logged(fake: Connection, caplog: pytest.L
 async def test_killed_in_mid_call_it_fails_the_call_and_comes_back(fake: Connection) -> None:
     first = await pid(fake)
     call = asyncio.ensure_future(fake.call("slow", {"seconds": 60}))
-    await asyncio.sleep(0.3)
+    await noted(fake, "begun")
     os.kill(first, signal.SIGKILL)
     with pytest.raises(ToolFailed, match="may or may not have done it") as fault:
         await call

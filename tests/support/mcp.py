@@ -50,6 +50,13 @@ async def until(holds: Callable[[], bool], within_s: float = PATIENCE_S) -> None
             await asyncio.sleep(0.02)
 
 
+async def noted(fake: Connection, word: str, times: int = 1) -> None:
+    """Wait until the fake server has noted a word so often: ``begun``, ``cancelled`` or ``done`` of its slow tool."""
+    async with asyncio.timeout(PATIENCE_S):
+        while (await fake.call("notes", {})).llm_response["notes"].count(word) < times:  # noqa: ASYNC110 - another process
+            await asyncio.sleep(0.02)
+
+
 def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
