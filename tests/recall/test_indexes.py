@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
+import sqlite3
 import stat
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from tests.recall.index_contract import ANN, WORDS, IndexContract, found, learn, recalled, say
 from voice_agent.diagnostics import RemediableError
-from voice_agent.recall.entries import Kind
+from voice_agent.recall.entries import Kind, Passage, Source
 from voice_agent.recall.index import Forget, Index, IndexUnavailable, OtherModel
 from voice_agent.recall.qdrant_index import QdrantIndex
 from voice_agent.recall.sqlite_index import SqliteIndex
@@ -167,4 +170,25 @@ def test_words_of_a_query_are_never_operators() -> None:
     assert [hit.text for hit in index.search_words("NOT router", documents=True, owners=(), limit=5)] == [
         "router words"
     ]
+    index.close()
+
+
+@pytest.mark.parametrize(
+    "damage",
+    ["UPDATE passages SET vector = x'0011'", "UPDATE passages SET vector = x''", "DELETE FROM facts"],
+)
+def test_a_damaged_content_is_no_recall_and_no_crash(tmp_path: Path, damage: str) -> None:
+    path = tmp_path / "index"
+    index = SqliteIndex(path)
+    index.open("m")
+    index.replace(Source(Kind.DOCUMENT, "", "a", "d"), [Passage("t", "words", "a")], np.ones((1, 4), np.float32))
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        connection.execute(damage)
+        connection.commit()
+    vector = np.ones(4, np.float32)
+    with pytest.raises(IndexUnavailable, match="learn anew"):
+        index.search(vector, "words", documents=True, owners=(), limit=3, threshold=0.0)
+    with pytest.raises(IndexUnavailable, match="learn anew"):
+        index.replace(Source(Kind.DOCUMENT, "", "b", "d"), [Passage("t", "more", "b")], vector.reshape(1, 4))
+    assert index.search_words("words", documents=True, owners=(), limit=3)
     index.close()

@@ -25,7 +25,7 @@ from voice_agent.recall.fusion import fused
 from voice_agent.recall.index import MAX_EPISODES_SEARCHED, Forget, IndexUnavailable, OtherModel, Pending
 from voice_agent.recall.sqlite_link import Link
 from voice_agent.recall.sqlite_schema import make_tables, prepare
-from voice_agent.recall.sqlite_vectors import Matrix, blob, check_kept, check_size, stacked
+from voice_agent.recall.sqlite_vectors import DAMAGED, Matrix, blob, check_kept, check_size, stacked
 from voice_agent.recall.sqlite_words import by_words
 
 if TYPE_CHECKING:
@@ -238,7 +238,10 @@ class SqliteIndex:
     # --- connections ---------------------------------------------------------------------------
 
     def _check_model(self, connection: sqlite3.Connection) -> None:
-        (model,) = connection.execute("SELECT value FROM facts WHERE name = 'model'").fetchone()
+        found = connection.execute("SELECT value FROM facts WHERE name = 'model'").fetchone()
+        if found is None:
+            raise IndexUnavailable(DAMAGED)
+        (model,) = found
         if model != self._identity:
             raise OtherModel(
                 f"the index {self.path} was taken over by a process with the embedding model {model}; this one uses "

@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from voice_agent.recall.entries import Kind
-from voice_agent.recall.index import OtherModel
+from voice_agent.recall.index import IndexUnavailable, OtherModel
 
 if TYPE_CHECKING:
     from voice_agent.recall.index import Vector, Vectors
+
+DAMAGED = "the index of recall is damaged: delete its file and learn anew"
 
 
 class Matrix:
@@ -52,8 +54,15 @@ def blob(vector: Vector) -> bytes:
 
 
 def stacked(blobs: Sequence[bytes]) -> Vectors:
+    """Return vectors as they were kept.
+
+    Raises:
+        IndexUnavailable: The file is damaged.
+    """
     if not blobs:
         return np.zeros((0, 0), np.float32)
+    if len({len(one) for one in blobs}) != 1 or not blobs[0] or len(blobs[0]) % np.dtype(np.float32).itemsize:
+        raise IndexUnavailable(DAMAGED)
     return np.frombuffer(b"".join(blobs), np.float32).reshape(len(blobs), -1)
 
 
