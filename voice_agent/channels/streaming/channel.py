@@ -39,7 +39,7 @@ from voice_agent.channels.streaming.serializer import (
     Stamps,
     Started,
 )
-from voice_agent.channels.streaming.wire import StreamWire
+from voice_agent.channels.streaming.wire import CLOSE_S, StreamWire
 from voice_agent.channels.tokens import PREFIX, CallTokens, Grant, TokenRefused, granted
 from voice_agent.telemetry.metrics import CONNECTIONS_REFUSED
 
@@ -196,10 +196,14 @@ async def _turn_away(serializer: Serializer | None, send: Send, code: str, close
     channel = serializer.traits.channel if serializer is not None else "websocket"
     CONNECTIONS_REFUSED.labels(channel=channel, code=code).inc()
     log.warning("connection refused: %s", code)
-    if serializer is not None:
-        for message in serializer.hang_up(code):
-            await send(_sent(serializer, message))
-    await send({"type": "websocket.close", "code": close_code, "reason": code})
+    try:
+        async with asyncio.timeout(CLOSE_S):
+            if serializer is not None:
+                for message in serializer.hang_up(code):
+                    await send(_sent(serializer, message))
+            await send({"type": "websocket.close", "code": close_code, "reason": code})
+    except TimeoutError:
+        log.debug("the far end took no goodbye")
 
 
 def _sent(serializer: Serializer, message: Message) -> dict[str, str | bytes]:
