@@ -132,6 +132,25 @@ async def test_a_setting_outlives_the_process_and_its_change_is_recorded(tmp_pat
         assert newest.new["values"][REACT]["max_iterations"] == 4
 
 
+async def test_what_was_put_can_be_taken_back_and_agent_yml_decides_again(tmp_path: Path) -> None:
+    file = tmp_path / "store.sqlite3"
+    agent = "workflow: react\nreact: {max_iterations: 7}\n"
+    async with opened(tmp_path, SqliteStore(file), agent=agent) as bench:
+        await bench.put(REACT, {"max_iterations": 2})
+        await bench.put(CORE, {})
+        answer = await bench.http.delete(PATH)
+        assert (answer.status_code, answer.json()) == (200, (await bench.http.get(PATH)).json())
+        assert (await bench.http.delete(PATH)).status_code == 200
+        newest = (await bench.settings.changes(20))["changes"]
+        assert len(newest) == 3
+        assert newest[0]["selected"] == {"from": CORE, "to": None}
+    async with opened(tmp_path, SqliteStore(file), agent=agent) as bench:
+        assert await bench.selected() == REACT
+        assert (await bench.http.get(f"{PATH}/{REACT}")).json()["value"]["max_iterations"] == 7
+        await bench.says("a")
+        assert bench.is_react == [True]
+
+
 async def test_the_next_turn_uses_it_and_a_running_one_keeps_what_it_began_with(tmp_path: Path) -> None:
     asked, changed = asyncio.Event(), asyncio.Event()
 

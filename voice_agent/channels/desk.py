@@ -240,6 +240,10 @@ class SettingsDesk(Protocol):
         """Check, keep and select. Raises `UnknownSetting`, `SettingRefused`, `SettingNotKept`."""
         ...
 
+    async def clear(self, *, who: str) -> dict[str, Any]:
+        """Take back all that was put, and return what `all` does then. Raises `SettingNotKept`."""
+        ...
+
     async def changes(self, limit: int) -> dict[str, Any]:
         """Return ``{"kept", "changes": [{"at", "who", "selected", "fields"}]}``, newest first. Raises `SettingsUnread`.
 

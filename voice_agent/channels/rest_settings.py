@@ -1,4 +1,4 @@
-"""Settings of workflows by HTTP: ``GET`` and ``PUT /agentic_workflow/settings[/NAME]``, and what changed last."""
+"""Settings of workflows by HTTP: ``GET``, ``PUT``, ``DELETE /agentic_workflow/settings[/NAME]``; what changed last."""
 
 from __future__ import annotations
 
@@ -49,6 +49,13 @@ def router(desk: SettingsDesk, who: Callable[[], str]) -> APIRouter:
         except SettingRefused as fault:
             faults = [{"field": field, "message": message} for field, message in fault.faults]
             return JSONResponse({"code": "bad_setting", "message": str(fault), "faults": faults}, 422)
+        except SettingNotKept as fault:
+            return error(503, "not_kept", str(fault))
+
+    @routes.delete(PATH, response_model=None)
+    async def clear() -> Response:
+        try:
+            return JSONResponse(await desk.clear(who=who()))
         except SettingNotKept as fault:
             return error(503, "not_kept", str(fault))
 

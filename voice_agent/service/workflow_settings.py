@@ -113,16 +113,30 @@ class WorkflowSettings:
                 log.warning("the settings of %s cannot be checked or kept", name, exc_info=True)
                 raise SettingRefused([("", f"it cannot be checked or kept: {type(fault).__name__}")]) from None
             values = {**self._stored.values, name: put}
-            changed = Stored(name, values)
-            if self._store is not None:
-                kept = {"schema": SCHEMA, "selected": name, "values": values}
-                try:
-                    await self._store.write_setting(KEY, kept, who=who)
-                except StoreUnavailable as fault:
-                    raise SettingNotKept(f"Nothing has changed: {fault}") from fault
-            self._stored = changed
+            await self._keep(Stored(name, values), who)
             log.info("the workflow %s was selected", name, extra={"who": who})
             return self.one(name)
+
+    async def clear(self, *, who: str) -> dict[str, Any]:
+        """Take back all that was put: agent.yml decides again. Returns what `all` does then.
+
+        Raises:
+            SettingNotKept: It could not be kept; nothing has changed.
+        """
+        async with self._changing:
+            if self._stored != Stored():
+                await self._keep(Stored(), who)
+                log.info("the settings of workflows were taken back, those of agent.yml are used", extra={"who": who})
+            return self.all()
+
+    async def _keep(self, changed: Stored, who: str) -> None:
+        if self._store is not None:
+            kept = {"schema": SCHEMA, "selected": changed.selected, "values": dict(changed.values)}
+            try:
+                await self._store.write_setting(KEY, kept, who=who)
+            except StoreUnavailable as fault:
+                raise SettingNotKept(f"Nothing has changed: {fault}") from fault
+        self._stored = changed
 
 
 def _shown(value: dict[str, Any]) -> dict[str, Any]:
