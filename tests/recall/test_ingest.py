@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -125,6 +125,41 @@ async def test_forgetting_a_caller_reaches_store_and_recall(tmp_path: Path) -> N
     await memories.keep([Episode(Who("eve", "c9"), "t", 10 * 86_400.0, "router", "")])
     store.append("c9", [{"conversation_id": "c9", "sequence": 0, "event_id": "e", "x": {}}])
     assert await keeper.sweep() == 1, "older than the store keeps conversations"
+    await memories.aclose()
+
+
+async def test_what_waits_to_be_kept_is_forgotten_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    from voice_agent.recall.index import Forget
+    from voice_agent.service.recall import RecallKeeper
+    from voice_agent.store.memory import MemoryStore
+
+    memories = make(episodic={"enabled": True}, threshold=0.0)
+    await memories.open()
+    keeper = RecallKeeper(memories, MemoryStore(), lambda: pytest.fail("not asked"), 0)
+    begun, keep = asyncio.Event(), memories.keep
+
+    async def slowly(episodes: Sequence[Episode]) -> None:
+        begun.set()
+        await asyncio.sleep(0.05)
+        await keep(episodes)
+
+    def said(caller: str, turn: str) -> None:
+        record = {"conversation_id": f"c-{caller}", "user_id": caller}
+        keeper.on_event({**record, "user": {"turn_id": turn, "text": "router", "kind": "speech"}})
+        keeper.on_event({**record, "bot": {"turn_id": turn, "text": "Yes."}})
+
+    monkeypatch.setattr(memories, "keep", slowly)
+    said("ann", "1")
+    said("bob", "1")
+    writing = asyncio.create_task(keeper.flush(5))
+    await begun.wait()
+    said("ann", "2")
+    said("bob", "2")
+    # Of hers one exchange is being written, and one waits.
+    assert (await keeper.forget(Forget(caller="ann")))["exchanges"] == 2
+    await writing
+    await keeper.flush(5)
+    assert await memories.conversations() == ["c-bob"]
     await memories.aclose()
 
 

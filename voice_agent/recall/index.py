@@ -43,6 +43,14 @@ class Forget:
         if self.conversation is None and self.caller is None and self.older_than is None:
             raise ValueError("name a conversation, a caller or an age")
 
+    def covers(self, episode: Episode) -> bool:
+        """Whether an exchange is one of those."""
+        return (
+            self.conversation in (None, episode.who.conversation)
+            and self.caller in (None, episode.who.caller)
+            and (self.older_than is None or episode.moment < self.older_than)
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Pending:

@@ -13,6 +13,7 @@ import asyncio
 import hashlib
 import logging
 import time
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -62,7 +63,10 @@ class RecallKeeper:
         self.memories, self._store, self._project = memories, store, project
         self._retention_days, self._is_live, self._clock = retention_days, is_live, clock
         self._exchanges = Exchanges()
-        self._waiting: asyncio.Queue[Episode] = asyncio.Queue(MAX_WAITING)
+        self._waiting: deque[Episode] = deque()
+        self._some_wait = asyncio.Event()
+        self._writing = asyncio.Lock()
+        """Held from taking what waits until it is kept: what is forgotten is then in the queue or in the index."""
         self._learnt_from: Project | None = None
         self._again_at = 0.0
 
@@ -70,10 +74,11 @@ class RecallKeeper:
         """Take a record of any conversation; never waits."""
         if not self.memories.keeps_episodes or (episode := self._exchanges.add(event)) is None:
             return
-        try:
-            self._waiting.put_nowait(episode)
-        except asyncio.QueueFull:
+        if len(self._waiting) >= MAX_WAITING:
             RECALL_EPISODES_DROPPED.inc()
+            return
+        self._waiting.append(episode)
+        self._some_wait.set()
 
     async def open(self) -> None:
         """Open what the settings ask for.
@@ -116,10 +121,10 @@ class RecallKeeper:
         """Keep what waits to be kept, within limits."""
         try:
             async with asyncio.timeout(limit_s):
-                while not self._waiting.empty():
-                    await self._keep_some(self._waiting.get_nowait())
+                while self._waiting:
+                    await self._keep_some()
         except TimeoutError:
-            log.warning("%d exchanges were not kept for recall", self._waiting.qsize())
+            log.warning("%d exchanges were not kept for recall", len(self._waiting))
 
     async def forget(self, what: Forget) -> dict[str, int]:
         """Forget conversations in the store and what is recalled of them; see `Forget`.
@@ -135,7 +140,7 @@ class RecallKeeper:
             if not self._is_live(name):
                 await self._store.delete(name)
                 conversations += 1
-        return {"conversations": conversations, "exchanges": await self.memories.forget(what)}
+        return {"conversations": conversations, "exchanges": await self._forget_exchanges(what)}
 
     async def forget_conversation(self, conversation_id: str) -> None:
         """Forget what is recalled of a conversation that is deleted elsewhere.
@@ -144,9 +149,16 @@ class RecallKeeper:
             StoreUnavailable: Some of it may still be there.
         """
         try:
-            await self.memories.forget(Forget(conversation=conversation_id))
+            await self._forget_exchanges(Forget(conversation=conversation_id))
         except IndexUnavailable as fault:
             raise StoreUnavailable(str(fault)) from fault
+
+    async def _forget_exchanges(self, what: Forget) -> int:
+        async with self._writing:
+            kept = [episode for episode in self._waiting if not what.covers(episode)]
+            count = len(self._waiting) - len(kept)
+            self._waiting = deque(kept)
+            return count + await self.memories.forget(what)
 
     async def _conversations(self, what: Forget) -> Sequence[str]:
         if what.older_than is not None:
@@ -173,17 +185,20 @@ class RecallKeeper:
 
     async def _keep(self) -> None:
         while True:
-            await self._keep_some(await self._waiting.get())
+            await self._some_wait.wait()
+            await self._keep_some()
 
-    async def _keep_some(self, first: Episode) -> None:
-        some = [first]
-        while len(some) < AT_ONCE and not self._waiting.empty():
-            some.append(self._waiting.get_nowait())
-        try:
-            await self.memories.keep(some)
-        except _FAULTS as fault:
-            RECALL_EPISODES_DROPPED.inc(len(some))
-            log.warning("%d exchanges were not kept for recall: %s", len(some), fault)
+    async def _keep_some(self) -> None:
+        async with self._writing:
+            some = [self._waiting.popleft() for _ in range(min(AT_ONCE, len(self._waiting)))]
+            if not self._waiting:
+                self._some_wait.clear()
+            try:
+                if some:
+                    await self.memories.keep(some)
+            except _FAULTS as fault:
+                RECALL_EPISODES_DROPPED.inc(len(some))
+                log.warning("%d exchanges were not kept for recall: %s", len(some), fault)
 
     async def _follow(self) -> None:
         while True:
