@@ -232,7 +232,7 @@ async def test_a_gate_that_an_expired_session_had_opened_is_shut_again(tmp_path:
         assert (await client.run("balance", {})).success
         live = text.versions.open(client.id, channel="text")._conversation
         later = live._clock() + timedelta(hours=12)
-        live._clock = live._core.events._clock = lambda: later
+        live._clock = live._turns._clock = live._core.events._clock = lambda: later
         outcome = await client.run("balance", {})
         assert not outcome.success
         assert "no tool 'balance'" in outcome.json

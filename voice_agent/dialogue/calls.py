@@ -101,10 +101,10 @@ class CallRunner:
         tool = tools[call.name]
         self._spend(turn)
         if frame.skill.constraint(call.name).confirmation is not None:
-            self._steps.ask_to_confirm(turn, frame.skill, call.name, arguments, step=None)
+            self._steps.questions.hold(turn, frame.skill, call.name, arguments, step=None)
             return _Result(_error("Held: the caller was asked to confirm. Not executed yet."), After.WAIT)
         said = len(turn.reply.said)
-        outcome = await self._steps.run_tool(turn, frame, tool, arguments, step=None)
+        outcome = await self._steps.tool_runs.run(turn, frame, tool, arguments, step=None)
         turn.answer_due = len(turn.reply.said) == said
         return _Result(outcome.json)
 

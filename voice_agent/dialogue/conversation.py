@@ -1,51 +1,45 @@
-"""One conversation: strict order of turns, the tracker, the session, and what is saved of it."""
+"""One conversation: strict order of turns, what is heard of them, and what is saved."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
-from voice_agent.dialogue.cancellation import CancelReason, CancelToken, TurnCancelled
+from voice_agent.dialogue.cancellation import CancelToken, TurnCancelled
 from voice_agent.dialogue.commits import Commits
 from voice_agent.dialogue.core import Core
 from voice_agent.dialogue.direct_tools import DirectTool, DirectTools
 from voice_agent.dialogue.events import ENVELOPE, SIGNS_OF_PRESENCE, Clock, Listener
 from voice_agent.dialogue.expectation import expected_answer
-from voice_agent.dialogue.hook_runner import HookFailed
-from voice_agent.dialogue.hooks import IncomingMessagePayload, Point, TurnFinishedPayload, TurnStartedPayload
+from voice_agent.dialogue.hooks import Point
 from voice_agent.dialogue.journal import Journal
 from voice_agent.dialogue.loop import RuntimeLoop
 from voice_agent.dialogue.model_call import CallListener
 from voice_agent.dialogue.outcome import Outcome
-from voice_agent.dialogue.places import places
 from voice_agent.dialogue.prompt_sections import Prompt
-from voice_agent.dialogue.recalling import begin_recall, recall_into
-from voice_agent.dialogue.reply import SESSION_START as START_INTENT
-from voice_agent.dialogue.reply import SILENCE as SILENCE_INTENT
+from voice_agent.dialogue.recalling import recall_into
 from voice_agent.dialogue.reply import (
     ExpectedAnswer,
     HeardReply,
-    InputKind,
     ReplySink,
     TurnResult,
     TurnStatus,
     UserInput,
 )
+from voice_agent.dialogue.reply_writer import ReplyWriter
 from voice_agent.dialogue.sessions import Sessions
 from voice_agent.dialogue.speculation import Speculation, is_pure
 from voice_agent.dialogue.state import DialogueState
-from voice_agent.dialogue.turn import ReplyWriter, Turn, unheard_turn
+from voice_agent.dialogue.turn import unheard_turn
 from voice_agent.dialogue.turn_queue import TurnQueue
+from voice_agent.dialogue.turns import Turns
 from voice_agent.store.protocol import ConversationStore
 from voice_agent.telemetry.metrics import SPECULATIONS
 
 log = logging.getLogger(__name__)
 
-MAX_UTTERANCE_CHARS = 16_000
-"""Longer input is cut: nobody says this much in one breath."""
 CLOSE_WAIT_S = 3.0
 """How long `close` waits for a turn that is still in its grace window."""
 STORE_WAIT_S = 1.0
@@ -63,8 +57,7 @@ class LiveConversation:
         self._queue = TurnQueue()
         self._direct = DirectTools(core)
         self._commits = Commits(core.events)
-        self._last: Turn | None = None
-        self._results: dict[str, Outcome] = {}
+        self._turns = Turns(core, loop, sessions, clock)
 
     @property
     def id(self) -> str:
@@ -132,7 +125,7 @@ class LiveConversation:
         try:
             await self._journal.restore()
             try:
-                return await self._run(user, turn_id, ReplyWriter(sink, cancel), cancel)
+                return await self._turns.take(user, turn_id, ReplyWriter(sink, cancel), cancel)
             finally:
                 self._core.models.discard()
                 self._core.events.turn_id, self._core.user, self._core.turn = "", None, None
@@ -211,136 +204,22 @@ class LiveConversation:
         """Another has gone on from here and the call is over: end what hooks still do."""
         await self._core.hooks.aclose()
 
-    async def _run(self, user: UserInput, turn_id: str, reply: ReplyWriter, cancel: CancelToken) -> TurnResult:
-        now = self._clock()
-        nothing = TurnResult(turn_id, TurnStatus.COMPLETED)
-        if cancel.is_cancelled:
-            if user.kind is not InputKind.INTENT and cancel.reason is not CancelReason.SUPERSEDED:
-                # The words were said all the same.
-                self._record_user(user, turn_id)
-            return TurnResult(turn_id, TurnStatus.CANCELLED)
-        if user.kind is InputKind.INTENT:
-            return await self._intent(user, turn_id, reply, cancel)
-        if not user.text.strip():
-            return nothing
-        try:
-            user = await self._incoming(replace(user, text=user.text[:MAX_UTTERANCE_CHARS]), turn_id, cancel)
-        except TurnCancelled:
-            return TurnResult(turn_id, TurnStatus.CANCELLED)
-        if not user.text.strip():
-            return nothing
-        start: TurnResult | None = None
-        if self._sessions.expired(now) and self._sessions.begin(now):
-            start = await self._one(START_INTENT, f"{turn_id}.start", reply, cancel, self._start_session)
-        if start is not None and start.status is TurnStatus.CANCELLED:
-            # The words were said all the same.
-            self._record_user(user, turn_id)
-            return TurnResult(turn_id, TurnStatus.CANCELLED)
-        return await self._one(user, turn_id, reply, cancel, None)
-
-    async def _incoming(self, user: UserInput, turn_id: str, cancel: CancelToken) -> UserInput:
-        """Return the caller's words as the project's hooks leave them, before anything is stored."""
-        if not self._core.hooks.watches(Point.INCOMING_MESSAGE):
-            return user
-        self._core.events.turn_id, self._core.user = turn_id, user
-        try:
-            given = IncomingMessagePayload(user.text, user.kind.value)
-            heard = await self._core.hooks.run(Point.INCOMING_MESSAGE, given, cancel)
-        except HookFailed:
-            # The hook's fault is logged; a caller is answered all the same.
-            return user
-        return replace(user, text=heard.text[:MAX_UTTERANCE_CHARS])
-
-    async def _intent(self, user: UserInput, turn_id: str, reply: ReplyWriter, cancel: CancelToken) -> TurnResult:
-        now = self._clock()
-        nothing = TurnResult(turn_id, TurnStatus.COMPLETED)
-        expired = self._sessions.expired(now)
-        if user.text == START_INTENT.text:
-            if not expired and self._sessions.is_repeated_start(now):
-                self._sessions.touch(now, spoke=False)
-                return nothing
-            if expired:
-                self._sessions.begin(now)
-            return await self._one(user, turn_id, reply, cancel, self._start_session)
-        if user.text == SILENCE_INTENT.text:
-            if expired:
-                return nothing
-            result = await self._one(user, turn_id, reply, cancel, self._check_in)
-            self._sessions.restore_question()
-            return result
-        log.warning("the intent %r means nothing here", user.text[:40])
-        return nothing
-
-    def _start_session(self, turn: Turn) -> None:
-        self._sessions.start_skill(self._loop.router, turn)
-
-    def _check_in(self, turn: Turn) -> None:
-        self._sessions.check_in(self._loop.router, turn)
-
-    async def _one(
-        self,
-        user: UserInput,
-        turn_id: str,
-        reply: ReplyWriter,
-        cancel: CancelToken,
-        prepare: Callable[[Turn], None] | None,
-    ) -> TurnResult:
-        """Run one turn and record its beginning and end, whatever becomes of it."""
-        state, hooks = self._core.state, self._core.hooks
-        state.turn += 1
-        spoke = user.kind is not InputKind.INTENT
-        turn = Turn(turn_id, state.turn, user, reply, cancel, answer_due=spoke, considered=not spoke)
-        turn.results_before, self._results, self._last = self._results, {}, turn
-        self._core.user, self._core.turn = user, turn
-        self._core.events.append("turn_started", {"turn_id": turn_id, "number": turn.number})
-        hooks.observe(Point.TURN_STARTED, TurnStartedPayload(turn_id, turn.number))
-        self._record_user(user, turn_id)
-        self._sessions.touch(self._clock(), spoke=spoke)
-        status = TurnStatus.CANCELLED
-        turn.recollection = begin_recall(self._core, turn)
-        try:
-            await self._loop.run(turn, prepare)
-            status = TurnStatus.COMPLETED if turn.error is None else TurnStatus.ERROR
-        except TurnCancelled as fault:
-            if fault.reason is CancelReason.SUPERSEDED:
-                self._superseded(turn)
-                self._core.events.append("turn_superseded", {"turn_id": turn_id})
-        finally:
-            for wording in turn.reply.owed:
-                self._core.events.append("reply_owed", {"turn_id": turn_id, "text": wording.text})
-                state.owed.append(wording)
-            finished_as = {"turn_id": turn_id, "status": status.value, "at": places(state)}
-            if turn.limit_hit is not None:
-                finished_as["limit_hit"] = turn.limit_hit
-            self._core.events.append("turn_finished", finished_as)
-            finished = TurnFinishedPayload(turn_id, turn.number, status.value, turn.error)
-            hooks.observe(Point.TURN_FINISHED, finished)
-            if turn.recollection is not None:
-                await turn.recollection.aclose()
-        return TurnResult(turn_id, status, turn.error, turn.model_calls, turn.marks, turn.limit_hit)
-
-    def _superseded(self, turn: Turn) -> None:
-        """The next turn goes on with this one: what ran in it has run."""
-        self._results = turn.results_before | turn.results
-
-    def _record_user(self, user: UserInput, turn_id: str) -> None:
-        self._core.events.turn_id = turn_id
-        self._core.events.append("user", {"text": user.text, "kind": user.kind.value})
-
     def commit_reply(self, turn_id: str, reply: HeardReply) -> None:
         """Record what was heard of a turn's reply; the first call for a turn counts."""
         if not self._commits.record(turn_id, reply):
             return
-        if self._last is not None and self._last.id == turn_id and self._last.reply.said:
-            self._core.state.heard(self._last.number, self._last.reply.said[-1], reply.unheard)
+        last = self._turns.last
+        if last is not None and last.id == turn_id and last.reply.said:
+            self._core.state.heard(last.number, last.reply.said[-1], reply.unheard)
         self._journal.hand_over()
 
     def note(self, kind: str, **data: Any) -> None:
         """Record something that happened beside the turns."""
         if not kind.isidentifier() or kind in ENVELOPE:
             raise ValueError(f"{kind!r} cannot be the kind of an event")
-        if kind == "turn_superseded" and self._last is not None and data.get("turn_id") == self._last.id:
-            self._superseded(self._last)
+        last = self._turns.last
+        if kind == "turn_superseded" and last is not None and data.get("turn_id") == last.id:
+            self._turns.supersede(last)
         if kind in SIGNS_OF_PRESENCE:
             self._core.state.silences = 0
         self._core.events.append(kind, data)

@@ -24,7 +24,6 @@ from voice_agent.dialogue.offer import Offer, away_tools, may_press, may_transfe
 from voice_agent.dialogue.outcome import Outcome
 from voice_agent.dialogue.pressing import result_json as pressed_json
 from voice_agent.dialogue.project import UNSUPPORTED
-from voice_agent.dialogue.questions import Questions
 from voice_agent.dialogue.routing import Router, RoutingRefused
 from voice_agent.dialogue.skill_file import mentions
 from voice_agent.dialogue.state import Frame, PendingCall
@@ -60,7 +59,7 @@ Handler = Callable[[Turn, Offer, dict[str, Any], ModelReply], Awaitable[Reply]]
 class FrameworkCalls:
     def __init__(self, core: Core, router: Router, steps: StepRunner) -> None:
         self._core, self._router, self._steps = core, router, steps
-        self._questions = Questions(core, router, steps)
+        self._questions = steps.questions
         self._handlers: dict[str, Handler] = {
             ft.START_SKILL: self._start_skill,
             ft.RUN_BLOCK: self._run_block,

@@ -2,20 +2,42 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from voice_agent.dialogue.core import Core
 from voice_agent.dialogue.dispatch import mark_of
 from voice_agent.dialogue.events import to_json
+from voice_agent.dialogue.project import Skill
 from voice_agent.dialogue.routing import Router
 from voice_agent.dialogue.state import Frame, PendingCall, ResumeOffer
 from voice_agent.dialogue.stepper import done
-from voice_agent.dialogue.steps import StepRunner
 from voice_agent.dialogue.tool_arguments import call_in_words
+from voice_agent.dialogue.tool_runs import ToolRuns
 from voice_agent.dialogue.turn import Turn
 
 
 class Questions:
-    def __init__(self, core: Core, router: Router, steps: StepRunner) -> None:
-        self._core, self._router, self._steps = core, router, steps
+    """Asks them, and does what follows from the answer."""
+
+    def __init__(self, core: Core, router: Router, tool_runs: ToolRuns) -> None:
+        self._core, self._router, self._tool_runs = core, router, tool_runs
+
+    def hold(self, turn: Turn, skill: Skill, tool: str, arguments: dict[str, Any], *, step: str | None) -> None:
+        """Hold a call and ask the caller about it.
+
+        Args:
+            step: The step that wants it; None where the model does.
+        """
+        self._core.state.question = question = PendingCall(tool, arguments, skill.id, turn.number, step)
+        self._core.events.append("confirmation_requested", {"tool": tool})
+        self._ask(turn, skill, question)
+        turn.answer_due = False
+
+    def _ask(self, turn: Turn, skill: Skill, question: PendingCall) -> None:
+        confirmation = skill.constraint(question.tool).confirmation
+        ask = confirmation.ask if confirmation else None
+        about = "" if ask else call_in_words(skill, question.tool, question.arguments)
+        self._core.say(turn, ask or "utter_confirm", skill.id, about=about)
 
     def repeat(self, turn: Turn) -> None:
         """Ask the open question once more."""
@@ -23,10 +45,7 @@ class Questions:
         if isinstance(question, ResumeOffer) and top is not None:
             self._router.say_resume_offer(turn, top)
         elif isinstance(question, PendingCall) and top is not None:
-            confirmation = top.skill.constraint(question.tool).confirmation
-            ask = confirmation.ask if confirmation else None
-            about = "" if ask else call_in_words(top.skill, question.tool, question.arguments)
-            self._core.say(turn, ask or "utter_confirm", top.skill.id, about=about)
+            self._ask(turn, top.skill, question)
 
     def unasked(self, turn: Turn, *, worded: bool) -> bool:
         """Whether a yes counts for nothing: the caller had not yet been asked when they spoke.
@@ -74,7 +93,7 @@ class Questions:
     async def _run(self, turn: Turn, frame: Frame, question: PendingCall) -> str:
         said = len(turn.reply.said)
         tool = frame.skill.tools[question.tool].live
-        outcome = await self._steps.run_tool(turn, frame, tool, question.arguments, step=question.step)
+        outcome = await self._tool_runs.run(turn, frame, tool, question.arguments, step=question.step)
         cursor = frame.cursor
         if question.step is not None and cursor is not None:
             done(cursor, self._core.state.memory.read, turn.budget, mark_of(question.arguments, outcome))

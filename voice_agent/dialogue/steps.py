@@ -32,12 +32,13 @@ from voice_agent.dialogue.memory import Writer
 from voice_agent.dialogue.offer import is_open, may_transfer
 from voice_agent.dialogue.outcome import Outcome
 from voice_agent.dialogue.pressing import Presses
-from voice_agent.dialogue.project import SILENCE, Skill, reads_before_asking
+from voice_agent.dialogue.project import SILENCE, reads_before_asking
+from voice_agent.dialogue.questions import Questions
 from voice_agent.dialogue.routing import Router, RoutingRefused
-from voice_agent.dialogue.state import Frame, PendingCall
+from voice_agent.dialogue.state import Frame
 from voice_agent.dialogue.stepper import Cursor, Mark, digest, done, plan
-from voice_agent.dialogue.tool_arguments import call_in_words, step_arguments
-from voice_agent.dialogue.tools import Tool
+from voice_agent.dialogue.tool_arguments import step_arguments
+from voice_agent.dialogue.tool_runs import ToolRuns
 from voice_agent.dialogue.transferring import Transfers
 from voice_agent.dialogue.turn import Turn
 
@@ -58,6 +59,8 @@ class StepRunner:
 
     def __init__(self, core: Core, router: Router) -> None:
         self._core, self._router = core, router
+        self.tool_runs = ToolRuns(core)
+        self.questions = Questions(core, router, self.tool_runs)
         self.ending = Ending(core, router)
         self.transfers = Transfers(core, router, self.ending)
         self.presses = Presses(core)
@@ -263,61 +266,11 @@ class StepRunner:
         if constraint.confirmation is not None:
             if cursor.declined:
                 return self._wait_or_model(turn)
-            self.ask_to_confirm(turn, frame.skill, step.tool, arguments, step=step.id)
+            self.questions.hold(turn, frame.skill, step.tool, arguments, step=step.id)
             return self._wait_or_model(turn)
-        outcome = await self.run_tool(turn, frame, tool, arguments, step=step.id)
+        outcome = await self.tool_runs.run(turn, frame, tool, arguments, step=step.id)
         turn.note_tool(tool.name, to_json(arguments), outcome.json)
         if outcome.unreachable:
             self._core.say_unreachable(turn, frame.skill.id)
         self._done(turn, cursor, mark_of(arguments, outcome))
         return None
-
-    async def run_tool(
-        self, turn: Turn, frame: Frame, tool: Tool, arguments: dict[str, Any], *, step: str | None
-    ) -> Outcome:
-        """Run a tool whose gates are open, and say its ``on_success`` if it did what it is for.
-
-        Raises:
-            TurnCancelled: It was cut off and may run again.
-        """
-        # What was said before is heard while the tool works.
-        await self._core.speaker.flush(turn)
-        name = step or tool.name
-        if step is None:
-            turn.procedures += 1
-        if step is not None and frame.cursor is not None:
-            # From here on what an earlier run came to is no longer certain.
-            frame.cursor.again.pop(step, None)
-        key = f"{frame.skill.id} {frame.activation} {name} {digest(to_json(arguments))}"
-        before = turn.results_before.pop(key, None)
-        if before is not None:
-            self._core.events.append("tool_result_reused", {"tool": tool.name})
-        outcome = before or await self._core.dispatcher.run(
-            tool,
-            arguments,
-            skill=frame.skill,
-            step=name,
-            activation=frame.activation,
-            run=frame.runs.get(name, 0),
-            cancel=turn.cancel,
-        )
-        if outcome.success:
-            turn.results[key] = outcome
-            if before is None:
-                frame.runs[name] = frame.runs.get(name, 0) + 1
-        on_success = frame.skill.constraint(tool.name).on_success
-        if on_success is not None and outcome.achieved and not (before and on_success in turn.made_good):
-            self._core.say(turn, on_success, frame.skill.id)
-        return outcome
-
-    def ask_to_confirm(
-        self, turn: Turn, skill: Skill, tool: str, arguments: dict[str, Any], *, step: str | None
-    ) -> None:
-        """Hold a call and ask the caller about it."""
-        confirmation = skill.constraint(tool).confirmation
-        self._core.state.question = PendingCall(tool, arguments, skill.id, turn.number, step)
-        self._core.events.append("confirmation_requested", {"tool": tool})
-        ask = confirmation.ask if confirmation else None
-        about = "" if ask else call_in_words(skill, tool, arguments)
-        self._core.say(turn, ask or "utter_confirm", skill.id, about=about)
-        turn.answer_due = False
