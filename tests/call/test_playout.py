@@ -12,6 +12,8 @@ from tests.fakes.wire import FakeWire
 from tests.support.virtual_time import virtual_time
 from voice_agent.call.clock import MediaClock
 from voice_agent.call.ledger import PlayoutLedger
+from voice_agent.call.marks import PositionMarks
+from voice_agent.call.outlet import Outlet
 from voice_agent.call.playout import Playout
 
 TEXT = "One two three four five six seven eight. "
@@ -21,7 +23,9 @@ class _Stage:
     def __init__(self, clock: MediaClock, *, lead_ms: int = 120, fade_ms: int = 20, not_before_s: float = 0.0) -> None:
         loop = asyncio.get_running_loop()
         self.wire = FakeWire()
-        self.playout = Playout(self.wire, clock, loop.time, lead_ms=lead_ms, fade_ms=fade_ms)
+        self.playout = Playout(
+            Outlet(self.wire), PositionMarks(self.wire), clock, loop.time, lead_ms=lead_ms, fade_ms=fade_ms
+        )
         self.ledger = PlayoutLedger()
         self.started: list[float] = []
         self.drained: list[float] = []

@@ -15,6 +15,7 @@ from tests.fakes.wire import FakeWire
 from tests.support.calls import place
 from tests.support.dialogue_projects import caller, skill
 from tests.support.virtual_time import virtual_time
+from voice_agent.call.call import Call
 from voice_agent.call.wire import CallInputs
 from voice_agent.dialogue.cancellation import CancelReason, CancelToken
 from voice_agent.dialogue.reply import TurnStatus
@@ -32,7 +33,7 @@ async def test_whatever_lies_between_the_words_and_the_hang_up(steps: int) -> No
         tools.append("ran")
         speaker.say("Fifty dollars.")
 
-    wire = FakeWire(5)
+    wire, calls = FakeWire(5), list[Call]()
 
     def type_and_leave(call: CallInputs) -> None:
         call.type_text("what is my balance?")
@@ -42,13 +43,13 @@ async def test_whatever_lies_between_the_words_and_the_hang_up(steps: int) -> No
             if left:
                 loop.call_soon(later, left - 1)
             else:
-                call.end(CancelReason.HANG_UP)  # type: ignore[attr-defined]
+                calls[0].end(CancelReason.HANG_UP)
 
         later(steps)
 
     wire.at(2.0, type_and_leave)
     talk = ScriptedConversation(says("Hello."), answer)
-    await place(wire, talk)
+    await place(wire, talk, calls=calls)
     order = [kind for kind, _ in talk.log if kind in ("turn", "commit")]
     assert order == ["turn", "commit"] * (len(order) // 2)
     assert not tools

@@ -239,10 +239,10 @@ async def test_state_and_ids_can_be_inspected_and_a_closed_call_is_deaf() -> Non
     await place(wire, ScriptedConversation(says("Hello."), id="conv"), calls=calls)
     call = calls[0]
     assert (call.state, call.call_id, call.conversation_id) == (State.CLOSED, "call", "conv")
-    call.hear(bytes(640))
-    call.type_text("anyone?")
-    call.press_key("1")
-    call.played(100)
+    call.inputs.hear(bytes(640))
+    call.inputs.type_text("anyone?")
+    call.inputs.press_key("1")
+    call.inputs.played(100)
     assert call.state is State.CLOSED
 
 

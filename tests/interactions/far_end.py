@@ -52,6 +52,7 @@ class ScriptWire(FakeWire):
         words: The words synthesised so far.
 
     Attributes:
+        call: The call, for scripts in which the service ends it.
         played_frames: Agent frames that the far end plays: without those that were cleared on the way.
     """
 
@@ -81,6 +82,7 @@ class ScriptWire(FakeWire):
         self._plays_until = 0.0
         self._ends: list[float] = []
         self.played_frames: list[tuple[float, bytes]] = []
+        self.call: Call | None = None
         self._fault: Exception | None = None
 
     @property
@@ -203,11 +205,11 @@ class ScriptWire(FakeWire):
                 end = now + index * every
                 self.at(end, lambda inputs, key=key: inputs.press_key(key))  # type: ignore[misc]
         elif act.ends is not None:
-            assert isinstance(call, Call)
+            assert self.call is not None
             if act.ends == "leave":
-                call.take_leave(6.0)
+                self.call.take_leave(6.0)
             else:
-                call.end(CancelReason(act.ends))
+                self.call.end(CancelReason(act.ends))
         elif act.mutes is not None:
             call.mute(act.mutes)
         elif act.types is not None:

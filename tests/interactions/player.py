@@ -141,8 +141,9 @@ async def _play(script: Script, hang_up_at: float | None, make: Callable[[Script
             clock=clock,
             strict=True,
         )
+        wire.call = call
         outcome = await call.run()
-        reference = weakref.ref(call)
+        reference, wire.call = weakref.ref(call), None
         del call
         assert clock.subscribers == 0, "the call is still on the clock"
     played = Played(agent, wire, voice, ears, outcome, soundings(wire.played_frames))

@@ -24,11 +24,12 @@ from voice_agent.call.ending import Ending
 from voice_agent.call.farewell import Farewell
 from voice_agent.call.floor import Event, Floor, State
 from voice_agent.call.floor_keeper import FloorKeeper
-from voice_agent.call.inbox import MAX_CHARACTERS
+from voice_agent.call.inputs import Inputs
 from voice_agent.call.intake import Intake
-from voice_agent.call.keys import KeyBuffer
+from voice_agent.call.marks import PositionMarks
 from voice_agent.call.mouth import Mouth
 from voice_agent.call.outcome import OUTCOMES, SUPERSEDED, TRANSFERRED, CallOutcome
+from voice_agent.call.outlet import Outlet
 from voice_agent.call.own_voice import OwnVoice
 from voice_agent.call.playout import Playout
 from voice_agent.call.recorder import Recorder
@@ -43,7 +44,7 @@ from voice_agent.call.watchdog import Watchdog
 from voice_agent.call.wire import Wire
 from voice_agent.config import TurnTaking
 from voice_agent.dialogue.cancellation import CancelReason, CancelToken, race
-from voice_agent.dialogue.reply import SESSION_START, Conversation, InputKind
+from voice_agent.dialogue.reply import SESSION_START, Conversation
 from voice_agent.speech.protocols import Recognizer, Voice, VoiceDetector
 from voice_agent.telemetry.logging import bind
 
@@ -51,7 +52,11 @@ log = logging.getLogger(__name__)
 
 
 class Call:
-    """One call. Implements `CallInputs` for its wire. Construct it on the event loop, then `run` it once."""
+    """One call. Construct it on the event loop, then `run` it once.
+
+    Attributes:
+        inputs: What the wire feeds.
+    """
 
     def __init__(
         self,
@@ -76,16 +81,10 @@ class Call:
         self._times = Times(loop.time, loop.time())
         if recorder is not None:
             recorder.begin(self._times.began)
-        self._keys = KeyBuffer()
         own_voice = OwnVoice(options, loop.time, vocabulary)
+        outlet = Outlet(wire, recorder, own_voice)
         playout = Playout(
-            wire,
-            clock,
-            loop.time,
-            lead_ms=options.lead_ms,
-            fade_ms=options.fade_ms,
-            recorder=recorder,
-            own_voice=own_voice,
+            outlet, PositionMarks(wire), clock, loop.time, lead_ms=options.lead_ms, fade_ms=options.fade_ms
         )
         self._runner = TurnRunner(
             call_id,
@@ -130,16 +129,20 @@ class Call:
         self._runner.attach(self._mouth, self._floor)
         self._floor.attach(self._ears, self._mouth)
         arbiter.attach(self._ears)
-        parts = (self._runner, self._floor, self._intake, self._mouth, self._keys, options, self._times)
+        inputs = self.inputs = Inputs(
+            self._ears,
+            self._mouth,
+            self._floor,
+            self._intake,
+            self._runner,
+            self._times,
+            self._ending,
+            recorder,
+        )
         self._watchdog = Watchdog(
-            *parts,
-            signs_of_life=lambda: self._ears.frames + self._other_inputs,
-            is_muted=lambda: self._muted,
-            end=self._finish,
+            self._runner, self._floor, self._intake, self._mouth, options, self._times, inputs, end=self._finish
         )
         self._farewell = Farewell(self._runner, self._mouth, self.end)
-        self._other_inputs = 0
-        self._deaf = self._muted = False
 
     @property
     def call_id(self) -> str:
@@ -167,68 +170,6 @@ class Call:
     def quiet_s(self) -> float:
         """For how long nothing has come in by the wire, to a quarter of a second."""
         return self._watchdog.quiet_s
-
-    # CallInputs
-
-    def hear(self, pcm: bytes) -> None:
-        """Caller audio, canonical PCM, any length."""
-        if self._ending.is_decided:
-            return
-        if self._muted:
-            # What was begun before is finished as if the caller had fallen silent.
-            pcm = bytes(len(pcm))
-        if self._recorder is not None:
-            self._recorder.caller(pcm, self._times.now())
-        try:
-            self._ears.hear(pcm)
-        except Exception:
-            # Once per call: a broken detector would say the same fifty times a second.
-            if not self._deaf:
-                self._deaf = True
-                log.exception("caller audio could not be processed")
-
-    def type_text(self, text: str) -> None:
-        """A typed utterance; blank ones are ignored, what exceeds the longest input of a turn is cut."""
-        self._other_inputs += 1
-        text = text.strip()[:MAX_CHARACTERS]
-        if text and not self._ending.is_decided:
-            self._intake.typed(text, InputKind.TEXT)
-
-    def press_key(self, digit: str) -> None:
-        """One key. Keys stop the agent like words; they are answered once the entry is complete."""
-        self._other_inputs += 1
-        if self._ending.is_decided:
-            return
-        entry = self._keys.press(digit, self._times.now())
-        if entry is not None:
-            self._intake.typed(entry, InputKind.DTMF)
-        elif self._keys:
-            self._floor.interrupt()
-
-    def mute(self, muted: bool) -> None:
-        """The caller has switched their microphone off or on."""
-        self._other_inputs += 1
-        self._muted = muted
-
-    def hold(self, held: bool) -> None:
-        """On hold the agent keeps silent, and nobody is asked whether they are there."""
-        self._other_inputs += 1
-        self._muted = held
-        self._mouth.on_hold(held)
-
-    def played(self, ms: float) -> None:
-        """The far end has played this much of the current reply."""
-        self._other_inputs += 1
-        turn = self._runner.current
-        if turn is not None and not turn.closed:
-            turn.ledger.acked(ms, self._times.now())
-
-    def mark_reached(self, name: str) -> None:
-        """The far end has come to a mark: of a position in the current reply, or of an end."""
-        self._other_inputs += 1
-        self._mouth.mark_reached(name)
-
-    # Life and end
 
     def end(self, reason: CancelReason) -> None:
         """End the call now. Safe in every state, any number of times."""
@@ -286,7 +227,8 @@ class Call:
         """Run the wire. Its end is the end of the call, whatever it is."""
         reason = "disconnected"
         try:
-            reason = (await race(self._wire.run(self), CancelToken(), name="wire", grace_s=TEARDOWN_GRACE_S)).value
+            carried = self._wire.run(self.inputs)
+            reason = (await race(carried, CancelToken(), name="wire", grace_s=TEARDOWN_GRACE_S)).value
         except Exception:
             log.exception("the wire failed")
         hung_up = reason == "hang_up"

@@ -7,6 +7,7 @@ from collections import deque
 from dataclasses import dataclass
 
 from voice_agent.audio.frames import FRAME_BYTES, FRAME_SAMPLES, SAMPLE_RATE
+from voice_agent.audio.level import fade_out
 
 _ROOM_BYTES = FRAME_BYTES * 25
 _BYTES_PER_SECOND = SAMPLE_RATE * 2
@@ -52,12 +53,13 @@ class Clips:
             self._at -= 1
         return frame, clip.aside, True
 
-    def slice(self, position: int, samples: int) -> bytes:
-        """Return up to ``samples`` of what sounds from ``position`` on, within one piece."""
+    def fade(self, position: int, samples: int) -> bytes:
+        """Return up to ``samples`` of what sounds from ``position`` on, within a piece, fading out, in whole frames."""
         for clip in self._clips:
             into = (position - clip.first) * 2
             if 0 <= into < len(clip.pcm):
-                return clip.pcm[into : into + samples * 2]
+                cut = clip.pcm[into : into + samples * 2]
+                return fade_out(cut, len(cut) // 2).ljust(frames_of(cut) * FRAME_BYTES, b"\0")
         return b""
 
     def seek(self, position: int) -> None:

@@ -17,23 +17,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from voice_agent.audio.frames import FRAME_BYTES, FRAME_MS, FRAME_SAMPLES
-from voice_agent.audio.level import fade_out
 from voice_agent.call.clips import Clips, frames_of
 from voice_agent.call.clock import TICK_S, MediaClock
 from voice_agent.call.ledger import PlayoutLedger
-from voice_agent.call.wire import MarkMessage, Wire
+from voice_agent.call.marks import PositionMarks
+from voice_agent.call.outlet import Outlet
 from voice_agent.speech.protocols import Speech
 
-if TYPE_CHECKING:
-    from voice_agent.call.own_voice import OwnVoice
-    from voice_agent.call.recorder import Recorder
-
 MAX_FADE_MS = 80
-MARK_FRAMES = 10
-"""Frames from one position mark to the next, where the far end echoes marks."""
 _EPSILON_S = 1e-6
 
 
@@ -48,23 +41,19 @@ class Playout:
 
     def __init__(
         self,
-        wire: Wire,
+        outlet: Outlet,
+        marks: PositionMarks,
         clock: MediaClock,
         now: Callable[[], float],
         *,
         lead_ms: int,
         fade_ms: int,
-        recorder: Recorder | None = None,
-        own_voice: OwnVoice | None = None,
     ) -> None:
-        self._wire, self._clock, self._now, self._recorder = wire, clock, now, recorder
-        self._own_voice = own_voice
+        self._outlet, self._marks, self._clock, self._now = outlet, marks, clock, now
         self._lead_s = lead_ms / 1000
         self._fade_ms = min(fade_ms, MAX_FADE_MS)
         self._ledger: PlayoutLedger | None = None
         self._clips = Clips()
-        self._echoes_marks = wire.traits.echoes_marks
-        self._stretch = self._unmarked = 0
         self._not_before = 0.0
         self._held = self._finished = self._started = self._audible = self._ends_here = False
         self._sound: Iterator[bytes] | None = None
@@ -110,9 +99,8 @@ class Playout:
         """
         self._forget()
         self._ledger, self._not_before = ledger, not_before
-        self._stretch += 1
-        if self._own_voice is not None:
-            self._own_voice.begin(ledger)
+        self._marks.begin()
+        self._outlet.begin(ledger)
         self._held = self._finished = self._started = self._audible = self._ends_here = False
         self._on_aside = on_aside or _nothing
         self._on_started, self._on_drained, self._on_room = on_started, on_drained, on_room
@@ -134,8 +122,7 @@ class Playout:
             aside: It is no part of the reply: it takes its time, and none of its words count as heard or unheard.
         """
         if aside:
-            if self._own_voice is not None:
-                self._own_voice.aside(speech.text)
+            self._outlet.aside(speech.text)
             speech = replace(speech, text="")
         if self._ledger is None or self._ends_here:
             return
@@ -208,7 +195,7 @@ class Playout:
         if self._ledger is None:
             return
         if draining and self._ledger.drained(self._now()):
-            self._wire.clear()
+            self._outlet.clear_far_end()
         elif not self._held and self._audible:
             self._cut()
         self._forget()
@@ -220,17 +207,12 @@ class Playout:
         if not self._audible or ledger.drained(now):
             return
         at = ledger.clear(now)
-        self._wire.clear()
-        self._stretch += 1
-        if self._recorder is not None:
-            self._recorder.clear(now)
-        fade = self._clips.slice(at, self._fade_ms * FRAME_SAMPLES // FRAME_MS)
-        if fade:
-            fade = fade_out(fade, len(fade) // 2)
-            fade = fade.ljust(frames_of(fade) * FRAME_BYTES, b"\0")
-            ledger.faded(len(fade) // 2)
-            for start in range(0, len(fade), FRAME_BYTES):
-                self._send(fade[start : start + FRAME_BYTES], now + start / FRAME_BYTES * TICK_S)
+        self._outlet.clear(now)
+        self._marks.begin()
+        fade = self._clips.fade(at, self._fade_ms * FRAME_SAMPLES // FRAME_MS)
+        ledger.faded(len(fade) // 2)
+        for start in range(0, len(fade), FRAME_BYTES):
+            self._outlet.send(fade[start : start + FRAME_BYTES], now + start / FRAME_BYTES * TICK_S)
 
     def _go(self) -> None:
         """Start releasing if there is something to release, or something to wait for."""
@@ -257,10 +239,9 @@ class Playout:
             self._stop_ticking()
             return
         if self._sound is not None:
-            frame = next(self._sound, None)
-            if frame is not None:
+            if (frame := next(self._sound, None)) is not None:
                 ledger.faded(FRAME_SAMPLES)
-                self._send(frame, now)
+                self._outlet.send(frame, now)
             return
         if self._clips:
             if now < self._not_before:
@@ -284,9 +265,8 @@ class Playout:
         if has_room:
             self._on_room()
         self._ledger.release(now)
-        self._send(frame, self._ledger.play_until - TICK_S)
-        if self._echoes_marks:
-            self._mark()
+        self._outlet.send(frame, self._ledger.play_until - TICK_S)
+        self._marks.released(self._ledger, at_end=not self._clips)
         if not self._started:
             self._begin_to_sound(aside)
 
@@ -299,25 +279,9 @@ class Playout:
             self._on_aside()
 
     def mark_reached(self, name: str) -> None:
-        """The far end has come to a mark, perhaps one of `_mark`. Those from before a clear do not count."""
-        stretch, _, position = name.partition(".")
-        if self._ledger is not None and stretch == f"p{self._stretch}" and position.isdecimal():
-            self._ledger.confirmed(int(position), self._now())
-
-    def _mark(self) -> None:
-        """Name the position now and then, and at the end of what is there: the far end says when it comes to it."""
-        assert self._ledger is not None
-        self._unmarked += 1
-        if self._unmarked >= MARK_FRAMES or not self._clips:
-            self._unmarked = 0
-            self._wire.send(MarkMessage(f"p{self._stretch}.{self._ledger.released}"))
-
-    def _send(self, frame: bytes, plays_at: float) -> None:
-        self._wire.send_audio(frame)
-        if self._recorder is not None:
-            self._recorder.agent(frame, plays_at)
-        if self._own_voice is not None:
-            self._own_voice.played(frame, plays_at)
+        """The far end has come to a mark, perhaps one of a position in the current reply."""
+        if self._ledger is not None:
+            self._marks.reached(name, self._ledger, self._now())
 
     def _stop_ticking(self) -> None:
         if self._unsubscribe is not None:

@@ -13,8 +13,8 @@ from collections.abc import Callable
 from voice_agent.call.floor import State
 from voice_agent.call.floor_keeper import FloorKeeper
 from voice_agent.call.idle import IdleClock
+from voice_agent.call.inputs import Inputs
 from voice_agent.call.intake import Intake
-from voice_agent.call.keys import KeyBuffer
 from voice_agent.call.mouth import Mouth
 from voice_agent.call.timeline import Times
 from voice_agent.call.turn import Entry
@@ -43,8 +43,6 @@ class Watchdog:
     """Watches one call.
 
     Args:
-        signs_of_life: Counts everything that came in by the wire.
-        is_muted: Tells whether the caller has switched off their microphone: no silence means anything then.
         end: Ends the call; takes the cancel reason and the reason for the operator.
     """
 
@@ -54,18 +52,15 @@ class Watchdog:
         floor: FloorKeeper,
         intake: Intake,
         mouth: Mouth,
-        keys: KeyBuffer,
         options: TurnTaking,
         times: Times,
+        inputs: Inputs,
         *,
-        signs_of_life: Callable[[], int],
-        is_muted: Callable[[], bool],
         end: Callable[[CancelReason, str], None],
     ) -> None:
         self._runner, self._floor, self._intake = runner, floor, intake
-        self._mouth, self._keys = mouth, keys
-        self._options, self._times = options, times
-        self._signs_of_life, self._is_muted, self._end = signs_of_life, is_muted, end
+        self._mouth, self._options, self._times = mouth, options, times
+        self._inputs, self._end = inputs, end
         self._idle = IdleClock(options.silence_timeout_s)
         self._seen, self._seen_at = 0, times.now()
         self._warnings = 0
@@ -89,14 +84,15 @@ class Watchdog:
             self._watch_length()
 
     def _watch_media(self, now: float) -> None:
-        signs = self._signs_of_life()
+        signs = self._inputs.count
         if signs != self._seen:
             self._seen, self._seen_at = signs, now
-        elif 0 < self._options.media_timeout_s <= now - self._seen_at and not self._is_muted():
+        elif 0 < self._options.media_timeout_s <= now - self._seen_at and not self._inputs.is_muted:
+            # Who has switched their microphone off may send nothing at all.
             self._end(CancelReason.TIMEOUT, "media_timeout")
 
     def _watch_keys(self, now: float) -> None:
-        digits = self._keys.expired(now)
+        digits = self._inputs.keys.expired(now)
         if digits:
             self._intake.typed(digits, InputKind.DTMF)
 
@@ -109,10 +105,10 @@ class Watchdog:
     def _is_quiet(self) -> bool:
         """Whether nobody speaks, nothing is pending and playout is drained."""
         listening = self._floor.state is State.LISTENING and self._runner.current is None
-        return listening and not self._runner.inbox and not self._keys
+        return listening and not self._runner.inbox and not self._inputs.keys
 
     def _watch_silence(self, now: float) -> None:
-        if self._idle.update(now, self._is_quiet() and not self._is_muted()):
+        if self._idle.update(now, self._is_quiet() and not self._inputs.is_muted):
             self._runner.inbox.add(Entry(SILENCE, when_quiet=True))
 
     def _watch_length(self) -> None:
