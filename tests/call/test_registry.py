@@ -238,3 +238,36 @@ async def test_what_rings_holds_no_drain_up() -> None:
     kept = registry.admit("a", reserve=True)
     assert await registry.drain(0.2) is True
     assert kept.released.is_set()
+
+
+async def test_whoever_is_rung_up_and_calls_us_is_put_through_at_once_and_the_ringing_is_taken_back() -> None:
+    registry = _registry(1)
+    rings = registry.admit("a", reserve=True)
+    await registry.take_over("a", 0)
+    assert rings.unwanted.is_set()
+    with registry.admit("a"):
+        pass
+    asks = registry.admit("b", reserve=True)
+    asks.taken = True  # as a wire does that waits for the answer itself
+    await registry.take_over("b", 0)
+    assert asks.unwanted.is_set()
+    assert registry.is_live("b"), "until it has been taken back"
+    asks.release()
+
+
+async def test_a_token_alone_takes_nothing_back_that_rings() -> None:
+    registry = _registry(1)
+    rings = registry.admit("a", reserve=True)
+    await registry.take_over("a", 0, quiet_s=0.001)
+    assert not rings.unwanted.is_set()
+    rings.give_back()
+
+
+async def test_what_waits_for_an_answer_by_itself_is_taken_back_by_a_drain() -> None:
+    registry = _registry(1)
+    rings = registry.admit("a", reserve=True)
+    rings.taken = True
+    draining = asyncio.create_task(registry.drain(5))
+    await rings.unwanted.wait()
+    rings.release()
+    assert await draining

@@ -80,6 +80,7 @@ class ReservedPlace:
 
     taken: bool = False
     free: bool = False
+    unwanted: asyncio.Event = field(default_factory=asyncio.Event)
 
     def give_back(self) -> None:
         self.free = self.free or not self.taken

@@ -44,14 +44,16 @@ class Admission:
         call: The call, once attached.
         refused: Why the caller is turned away after all, where no call was attached.
         taken: A connection has come for it; until then it is a reservation, for a call that rings.
+        unwanted: Set when the call that it was reserved for is not to be answered any more.
         released: Set when the place is free again.
     """
 
     def __init__(self, registry: CallRegistry, conversation_id: str, *, reserved: bool = False) -> None:
         self._registry = registry
         self._outcome: CallOutcome | None = None
-        self.released = asyncio.Event()
+        self.released, self.unwanted = asyncio.Event(), asyncio.Event()
         self.conversation_id = conversation_id
+        self._reserved = reserved
         self._overtaken = False
         self.call: Call | None = None
         self.refused = "internal"
@@ -78,6 +80,14 @@ class Admission:
         self._overtaken = True
         if self.call is not None:
             self.call.supersede()
+        else:
+            self.withdraw()
+
+    def withdraw(self) -> None:
+        """Nobody is to be rung up any more for the call that the place was reserved for. Without one, nothing."""
+        if self._reserved and self.call is None:
+            self.unwanted.set()
+            self.give_back()
 
     def note(self, kind: str, **data: Any) -> None:
         """Record something about the call in its tracker; before it has begun, as soon as it does."""
@@ -207,7 +217,7 @@ class CallRegistry:
         """Admit nobody any more, let all calls take leave, wait for them. False if some were still there after that."""
         self._draining = True
         for admission in tuple(self._admissions.values()):
-            admission.give_back()  # what rings now is not answered any more
+            admission.withdraw()  # what rings now is not answered any more
         for call in self.active:
             call.take_leave(timeout_s * LEAVE_SHARE)
         try:

@@ -6,6 +6,7 @@ these Protocols, tests implement them with a few lines.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
@@ -15,7 +16,14 @@ from voice_agent.channels.tokens import Grant
 
 
 class Place(Protocol):
-    """A place on the line that is kept for a call which rings."""
+    """A place on the line that is kept for a call which rings.
+
+    Attributes:
+        unwanted: Set when nobody is to answer any more: the service ends, or whoever is called has called us.
+    """
+
+    @property
+    def unwanted(self) -> asyncio.Event: ...
 
     def give_back(self) -> None:
         """Free it, if no connection has come for it. Idempotent."""

@@ -11,11 +11,11 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Coroutine, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
-from voice_agent.channels.desk import CallDesk, CallRequest
+from voice_agent.channels.desk import CallDesk, CallRequest, Place
 from voice_agent.channels.limits import TokenBucket
 from voice_agent.channels.outbound import DialOutcome, DialResult, OutboundDialer
 from voice_agent.channels.tokens import Grant
@@ -163,7 +163,8 @@ class OutboundCalls:
         with bind(call=placed.grant.call_id, conversation=request.conversation_id):
             try:
                 async with asyncio.timeout(ring_s + DIAL_S):
-                    result = await dialer.dial(to, request, ring_timeout_s=ring_s)
+                    dialled = dialer.dial(to, request, ring_timeout_s=ring_s)
+                    result = await (_while_wanted(dialled, request.place) if request.place else dialled)
             except TimeoutError:
                 log.warning("the dialer did not come to an end")
             except Exception:
@@ -176,3 +177,14 @@ class OutboundCalls:
                 placed.result = result
                 CALLS_PLACED.labels(channel=placed.via, outcome=result.outcome.value).inc()
                 log.info("call placed", extra={"channel": placed.via, "result": result.outcome.value})
+
+
+async def _while_wanted(dialled: Coroutine[Any, Any, DialResult], place: Place) -> DialResult:
+    """Return what comes of a call; one that is not to be answered any more is taken back."""
+    async with asyncio.TaskGroup() as group:
+        calling = group.create_task(dialled, name="outbound.ring")
+        unwanted = group.create_task(place.unwanted.wait(), name="outbound.unwanted")
+        await asyncio.wait({calling, unwanted}, return_when=asyncio.FIRST_COMPLETED)
+        unwanted.cancel()
+        calling.cancel()
+    return DialResult(DialOutcome.NOT_READY, "not wanted any more") if calling.cancelled() else calling.result()
