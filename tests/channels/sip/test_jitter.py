@@ -134,3 +134,21 @@ def test_who_was_given_up_and_came_late_is_waited_for_the_next_time(late_s: floa
         if i == 100:
             lost_early = buffer.lost
     assert lost_early <= buffer.lost <= 3, "twenty come late"
+
+
+@pytest.mark.parametrize("step", [-2500, -150, 2500])
+def test_a_sender_whose_numbers_jump_is_heard_again_at_once(step: int) -> None:
+    buffer, heard = JitterBuffer(8000), list[Heard]()
+    for i in range(3000, 3200):
+        heard += buffer.push(i, i * STEPS, STEPS, b"before", i * 0.02)
+    for i in range(3200, 3250):
+        heard += buffer.push(i + step, i * STEPS, STEPS, b"after", i * 0.02)
+    assert sum(item.payload == b"after" for item in heard) >= 45
+
+
+def test_one_damaged_number_costs_a_few_packets() -> None:
+    buffer, heard = JitterBuffer(8000), list[Heard]()
+    for i in range(500):
+        number = i + 2000 if i == 100 else i
+        heard += buffer.push(number, i * STEPS, STEPS, b"", i * 0.02)
+    assert len(heard) > 480

@@ -15,7 +15,7 @@ from voice_agent.channels.sip import rtp
 from voice_agent.channels.sip.media import MediaSender
 from voice_agent.channels.sip.presses import Pressing, presses
 from voice_agent.channels.sip.sdp import CODECS, Agreed
-from voice_agent.digits import DigitsReason, seconds_of
+from voice_agent.digits import DIGITS_SENT, DigitsReason, DigitsResult, seconds_of
 
 
 def packets(digits: str) -> list[rtp.Packet]:
@@ -51,10 +51,10 @@ def test_numbers_and_time_go_on_through_the_keys_without_a_gap() -> None:
 
 
 def test_the_end_is_told_once() -> None:
-    done: list[int] = []
-    pressing = Pressing("1", lambda: done.append(1))
+    done: list[DigitsResult] = []
+    pressing = Pressing("1", done.append)
     taken = [pressing.take() for _ in range(15)]
-    assert (len([one for one in taken if one]), done) == (8, [1])
+    assert (len([one for one in taken if one]), done) == (8, [DIGITS_SENT])
 
 
 async def test_a_far_end_that_agreed_to_no_events_is_left_to_tones_and_one_on_hold_to_nothing(
@@ -85,3 +85,17 @@ async def test_a_far_end_that_hangs_up_while_keys_are_pressed_is_a_result(exchan
         await phone.hang_up()
     assert pressing.result().reason is DigitsReason.TRUNK_ERROR
     assert await ended(line) == "hang_up"
+
+
+async def test_keys_that_a_hold_cuts_short_are_not_told_as_pressed(exchange: Exchange) -> None:
+    phone = await exchange.phone()
+    await phone.invite()
+    line = await exchange.desk.next_line()
+    assert isinstance(line.wire, PressingWire)
+    async with asyncio.TaskGroup() as group:
+        pressing = group.create_task(line.wire.send_digits("12345678"))
+        await until(lambda: phone.pressed)
+        await phone.invite(body=phone.sdp("sendonly"))
+    assert pressing.result() == DigitsResult(DigitsReason.TRUNK_ERROR, "on hold")
+    assert len(phone.pressed) < 8
+    assert not line.ended.done()

@@ -123,3 +123,14 @@ def test_every_state_that_waits_has_an_end(kind: Kind) -> None:
     for state in reached - endless:
         timing = TIMINGS[kind, state]
         assert timing.life_t1 or timing.life_t4
+
+
+def test_a_call_of_ours_that_was_taken_back_is_over_although_the_far_end_says_no_more() -> None:
+    transactions = Transactions()
+    invite = transactions.request(request("INVITE"), FAR, 0.0, "192.0.2.9:5060", "x")
+    transactions.receive(invite.request.respond(180, tag="b"), FAR, 0.1)
+    assert run(transactions, 0.2, 100.0)[1] == [], "it may ring for long"
+    transactions.cancel(invite, 100.0)
+    _, happened = run(transactions, 100.0, 140.0)
+    assert TimedOut(invite) in happened
+    assert len(transactions) == 0

@@ -13,7 +13,7 @@ from voice_agent.channels.limits import TokenBucket
 from voice_agent.channels.sip.addresses import BadSip, SipUri
 from voice_agent.channels.sip.digest import authorization
 from voice_agent.channels.sip.message import Headers, Request, Response, parse
-from voice_agent.channels.sip.states import Timers
+from voice_agent.channels.sip.states import State, Timers
 from voice_agent.channels.sip.transactions import (
     Address,
     Answered,
@@ -101,8 +101,10 @@ class UserAgent(asyncio.DatagramProtocol):
         try:
             self._tell(happening, source)
         except Exception:
-            # One message's fault must not silence the others.
+            # One message's fault must not silence the others, nor stay in the way of what follows.
             log.exception("a SIP message could not be acted on")
+            if isinstance(happening, Arrived) and happening.transaction is not None:
+                self.refuse(happening.transaction, 500)
         self._flush()
 
     def error_received(self, exc: Exception) -> None:
@@ -127,6 +129,8 @@ class UserAgent(asyncio.DatagramProtocol):
         self._ticking = None
         for happening in self._transactions.tick(self._loop.time()):
             self._tell(happening, ("", 0))
+        for over in [one for one in self._waiting if one.state is State.TERMINATED]:
+            del self._waiting[over]  # an INVITE that was answered: its success may have been repeated until now
         self._flush()
 
     def _flush(self) -> None:
@@ -262,6 +266,6 @@ class UserAgent(asyncio.DatagramProtocol):
                 found = await self._loop.getaddrinfo(
                     uri.host.strip("[]"), port, family=self._family, type=socket.SOCK_DGRAM
                 )
-        except (OSError, TimeoutError):
+        except (OSError, TimeoutError, UnicodeError):  # the last for a name that is none: a..b
             return None
         return (str(found[0][4][0]), port) if found else None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import secrets
 
 from voice_agent.channels.outbound import DialOutcome, DialResult
@@ -25,6 +26,17 @@ OUTCOMES = {
     TransferReason.UNREACHABLE: DialOutcome.UNREACHABLE,
 }
 """A status means the same whoever has called; what is not listed is a fault of the trunk."""
+_DIALLED = re.compile(r"\+[1-9]\d{2,14}|sips?:[A-Za-z0-9+._~%*#-]+@[A-Za-z0-9.\[\]:-]+")
+
+
+def is_address(to: str) -> bool:
+    """Whether it is a number in international form, or an address, that could be called."""
+    if not _DIALLED.fullmatch(to):
+        return False
+    try:
+        return to.startswith("+") or bool(SipUri.parse(to))
+    except BadSip:
+        return False
 
 
 class Calling:
@@ -38,6 +50,9 @@ class Calling:
         self._call_id, self._tag = secrets.token_hex(12), secrets.token_hex(8)
         self._sequence = 0
         self._acknowledgement: Request | None = None
+        self._last: Request | None = None
+        self._declined: set[str] = set()
+        self._over = False
 
     async def place(self, to: str, ring_timeout_s: float) -> DialResult:
         """Call; return once it is answered, refused, or given up. Taken back when cancelled."""
@@ -57,8 +72,11 @@ class Calling:
         except TimeoutError:
             return DialResult(DialOutcome.NO_ANSWER, "timeout")
         finally:
+            self._over = True
             if self._ringing is not None and self._leg.phase is Phase.CALLING:
                 self._agent.cancel(self._ringing)
+            while not self._responses.empty():  # answered at the very end of the time
+                self._told(self._responses.get_nowait())
 
     async def _invite(self, uri: SipUri) -> DialResult:
         request = self._request(uri)
@@ -101,19 +119,37 @@ class Calling:
             SDP_TYPE,
             *more,
         ]
-        return Request(Headers(lines), self._leg.offer(), "INVITE", str(uri))
+        self._last = Request(Headers(lines), self._leg.offer(), "INVITE", str(uri))
+        return self._last
 
     def _told(self, response: Response | None) -> None:
         """Every response, the repeated ones too: a success that is repeated has lost its ACK."""
-        if response is not None and 200 <= response.status < 300 and self._leg.phase is not Phase.CALLING:
-            self._acknowledge_again(response)
+        over = self._over or self._leg.phase is not Phase.CALLING
+        if over and response is not None and 200 <= response.status < 300:
+            self._answered_again(response)
             return
         self._responses.put_nowait(response)
 
-    def _acknowledge_again(self, response: Response) -> None:
+    def _answered_again(self, response: Response) -> None:
         dialog = self._leg.dialog
         if self._acknowledgement is not None and dialog is not None and response.receiver.tag == dialog.theirs.tag:
             self._agent.send(self._acknowledgement, self._leg.peer)
+        else:
+            self._decline(response)
+
+    def _decline(self, response: Response) -> None:
+        """Somebody has answered a call that is taken back, or as the second one: they are told that nobody is there."""
+        ringing = self._last
+        if ringing is None:
+            return
+        try:
+            dialog = Dialog.of_success(ringing, response)
+        except BadSip:
+            return
+        self._agent.send(dialog.request("ACK", sequence=ringing.cseq[0]), self._leg.peer)
+        if response.receiver.tag not in self._declined:
+            self._declined.add(response.receiver.tag)
+            self._agent.start(dialog.request("BYE"), self._leg.peer, lambda response: None)
 
     def _answered(self, request: Request, response: Response) -> DialResult:
         leg = self._leg

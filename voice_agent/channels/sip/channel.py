@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-import re
 import secrets
 import socket
 from dataclasses import replace
@@ -18,7 +17,7 @@ from voice_agent.channels.sip import sdp
 from voice_agent.channels.sip.addresses import BadSip
 from voice_agent.channels.sip.agent import UserAgent
 from voice_agent.channels.sip.answering import WhoAnswered
-from voice_agent.channels.sip.calling import Calling, first_of
+from voice_agent.channels.sip.calling import Calling, first_of, is_address
 from voice_agent.channels.sip.codecs import available
 from voice_agent.channels.sip.dialog import Dialog, Key
 from voice_agent.channels.sip.digest import Verifier
@@ -49,7 +48,6 @@ STATUS = {
     "channel_off": 480,
 }
 """What a refused caller is answered; anything else is 480."""
-_DIALLED = re.compile(r"\+[1-9]\d{2,14}|sips?:[A-Za-z0-9+._~%*#-]+@[A-Za-z0-9.\[\]:-]+")
 
 
 class SipChannel:
@@ -254,7 +252,7 @@ class SipChannel:
 
     async def dial(self, to: str, request: CallRequest, *, ring_timeout_s: float = 30.0) -> DialResult:
         """See `OutboundDialer.dial`."""
-        if not _DIALLED.fullmatch(to) or (to.startswith("+") and self._setup.credentials is None):
+        if not is_address(to) or (to.startswith("+") and self._setup.credentials is None):
             return DialResult(DialOutcome.BAD_ADDRESS, "a SIP address, or a number where an exchange is registered at")
         if self._group is None or self.legs >= MAX_LEGS:
             return DialResult(DialOutcome.NOT_READY)

@@ -56,7 +56,7 @@ class Verifier:
                 continue
             # Compared also for users that do not exist, so that the time tells nothing.
             expected = _response(algorithm, given, request.method, password or "")
-            if hmac.compare_digest(expected, given.get("response", "")) and password is not None:
+            if hmac.compare_digest(expected.encode(), given.get("response", "").encode()) and password is not None:
                 return True
         return False
 

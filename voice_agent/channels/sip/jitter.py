@@ -21,6 +21,10 @@ MAX_WAITING = 64
 """Packets kept behind a gap; more than that, and the gap is given up."""
 MAX_STEP = 3000
 """A jump in sequence numbers beyond this is a new stream (RFC 3550, appendix A.1)."""
+MAX_MISORDER = 100
+"""Packets may come this late in number; older ones are of a stream that began anew, if more of it follow."""
+NEW_STREAM = 5
+"""Older packets in a row by which that is known."""
 LATE_MARGIN_S = 0.01
 _LATE_DECAY = 0.998
 """For each packet: what was learnt of lateness is halved in 7 s."""
@@ -64,6 +68,7 @@ class JitterBuffer:
         self._transit: float | None = None
         self._late_s = 0.0
         self._given_up: dict[int, float] = {}
+        self._old = (-1, 0)
         self.late = self.lost = self.duplicates = 0
 
     @property
@@ -84,9 +89,12 @@ class JitterBuffer:
         if self._next is None or abs(number - self._next) > MAX_STEP:
             self._waiting.clear()
             self._next, self._next_timestamp = number, timestamp
-        if number < self._next:
+        if number < self._next and not self._begins_anew(number):
             self._too_late(number, now)
             return []
+        if number < self._next:
+            self._waiting.clear()
+            self._next, self._next_timestamp = number, timestamp
         if number in self._waiting:
             self.duplicates += 1
             return []
@@ -134,6 +142,14 @@ class JitterBuffer:
             missing = 0
         self._next_timestamp = (packet.timestamp + packet.steps) & 0xFFFFFFFF
         return Heard(packet.payload, missing, 0) if lost else Heard(packet.payload, 0, missing)
+
+    def _begins_anew(self, number: int) -> bool:
+        """A sender that numbers anew, or one number that was damaged, must not silence a caller for a minute."""
+        assert self._next is not None
+        if number >= self._next - MAX_MISORDER:
+            return False
+        self._old = (number, self._old[1] + 1 if number == self._old[0] + 1 else 1)
+        return self._old[1] >= NEW_STREAM
 
     def _measure(self, timestamp: int, now: float) -> None:
         transit = now - timestamp / self._clock

@@ -17,10 +17,12 @@ from collections.abc import Callable
 from enum import Enum
 from typing import Any
 
+from voice_agent.channels.limits import TokenBucket
 from voice_agent.channels.sip import sdp
 from voice_agent.channels.sip.addresses import BadSip
 from voice_agent.channels.sip.agent import Credentials, UserAgent
 from voice_agent.channels.sip.dialog import Dialog
+from voice_agent.channels.sip.goodbye import broke_off
 from voice_agent.channels.sip.message import Request, Response
 from voice_agent.channels.sip.referral import Referral, refused
 from voice_agent.channels.sip.transactions import Address, Transaction
@@ -32,11 +34,10 @@ log = logging.getLogger(__name__)
 
 BYE_S = 0.5
 """How long our hang-up waits to be confirmed; it is repeated for longer, while nobody waits."""
+REQUESTS = (40.0, 10.0)
+"""Requests of one far end within its call, at once and per second: each is remembered for half a minute."""
 ALLOW = ("allow", "INVITE, ACK, BYE, CANCEL, OPTIONS, NOTIFY, INFO")
 SDP_TYPE = ("content-type", "application/sdp")
-CLEARED = (16, 17, 31)
-"""Causes of an exchange (Q.850) by which somebody has hung up; with any other the connection broke."""
-_CAUSE = re.compile(r"\s*(q\.850|sip)\s*;.*?cause\s*=\s*\"?(\d{1,3})", re.IGNORECASE)
 _RELAYED_KEY = re.compile(rb"\s*signal\s*=\s*([0-9A-Da-d*#])\s", re.IGNORECASE)
 
 
@@ -91,8 +92,8 @@ class Leg:
         self._agreed: sdp.Agreed | None = None
         self._session = (secrets.randbits(31), 1)
         self._media_port = 0
-        self._invite: Transaction | None = None
-        self._offer_open = False
+        self._unacknowledged: dict[int, tuple[Transaction, bool]] = {}
+        self._requests = TokenBucket(*REQUESTS, asyncio.get_running_loop().time())
         self._referral: Referral | None = None
         self._told = asyncio.Event()
         wire.signalling = self
@@ -140,6 +141,9 @@ class Leg:
             self._acknowledged(request)
             return
         assert self.dialog is not None
+        if request.method != "BYE" and not self._requests.take(1, asyncio.get_running_loop().time()):
+            self._agent.refuse(transaction, 503)
+            return
         if not self.dialog.follows(request):
             self._agent.respond(transaction, 500)
             return
@@ -178,7 +182,7 @@ class Leg:
     def _changed(self, request: Request, transaction: Transaction) -> None:
         """The far end changes the call: hold, resume, another address."""
         assert self.dialog is not None
-        if self._invite is not None and self._phase is Phase.ACCEPTED:
+        if self._phase is Phase.ACCEPTED:
             self._agent.respond(transaction, 491)
             return
         headers = [self._agent.contact(self.peer), ALLOW, SDP_TYPE]
@@ -191,20 +195,21 @@ class Leg:
                 self.agree(agreed)
                 body = self.answer(agreed)
             else:
-                self._offer_open, body = True, self.offer()
+                body = self.offer()
         except (sdp.BadSdp, BadSip):
             self._agent.respond(transaction, 488)
             return
-        self._invite = transaction
+        self._unacknowledged[request.cseq[0]] = transaction, not request.body
         self._agent.respond(transaction, 200, *headers, body=body, on_unacknowledged=self.lost)
 
     def _acknowledged(self, request: Request) -> None:
-        if self._invite is None or request.cseq[0] != self._invite.request.cseq[0]:
+        if request.cseq[0] not in self._unacknowledged:
             return
-        self._agent.acknowledged(self._invite)
-        self._invite = None
-        if self._offer_open:
-            self._offer_open = False
+        _, offered = self._unacknowledged[request.cseq[0]]
+        # Whoever acknowledges the last has seen those before it: an ACK that was lost, or comes late, ends no call.
+        for number in [number for number in self._unacknowledged if number <= request.cseq[0]]:
+            self._agent.acknowledged(self._unacknowledged.pop(number)[0])
+        if offered:
             try:
                 media = sdp.parse(request.body)
                 before = self._agreed
@@ -217,7 +222,7 @@ class Leg:
 
     def accepted(self, transaction: Transaction, *, offered: bool) -> None:
         """Our success is under way; its ACK makes the dialog stand. ``offered``: the ACK brings the answer to it."""
-        self._invite, self._offer_open = transaction, offered
+        self._unacknowledged[transaction.request.cseq[0]] = transaction, offered
         self.enter(Phase.ACCEPTED)
 
     def lost(self) -> None:
@@ -287,13 +292,3 @@ class Leg:
         target: Any = self.dialog.target
         host = f"{target.host}:{target.port}" if target.port else target.host
         return f"sip:{to}@{self._credentials.domain if self._credentials else host}"
-
-
-def broke_off(request: Request) -> bool:
-    """Whether a BYE says that the connection broke, and nobody hung up (RFC 3326)."""
-    for value in request.headers.all("reason"):
-        if match := _CAUSE.match(value):
-            cause = int(match[2])
-            if cause not in CLEARED if match[1].lower() != "sip" else cause >= 300:
-                return True
-    return False

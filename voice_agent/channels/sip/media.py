@@ -18,7 +18,7 @@ from voice_agent.audio.resample import Resampler
 from voice_agent.channels.limits import TokenBucket
 from voice_agent.channels.sip import rtp
 from voice_agent.channels.sip.codecs import transcoder
-from voice_agent.channels.sip.jitter import Heard, JitterBuffer
+from voice_agent.channels.sip.jitter import MAX_MISORDER, Heard, JitterBuffer
 from voice_agent.channels.sip.presses import Press
 from voice_agent.channels.sip.sdp import Agreed
 from voice_agent.channels.sip.transactions import Address
@@ -59,12 +59,16 @@ class MediaReceiver:
         self.peer: Address | None = None
         self._source: int | None = None
         self._stranger = (0, 0)
-        self._last_key: int | None = None
+        self._last_key: tuple[int | None, int] | None = None
         self._begin_stream()
 
     def _begin_stream(self) -> None:
         self._numbers, self.reception = rtp.Numbers(), rtp.Reception()
         self.buffer = JitterBuffer(self.codec.clock)
+
+    def number(self, agreed: Agreed) -> None:
+        """The far end gives other numbers to codec and keys, and sends from where it did."""
+        self._types = (agreed.payload_type, agreed.dtmf_type)
 
     def agree(self, agreed: Agreed, hosts: frozenset[str]) -> None:
         """The far end has moved: the next that sends from there is listened to."""
@@ -81,6 +85,9 @@ class MediaReceiver:
 
     def take(self, data: bytes, source: Address, now: float) -> Received | None:
         """Take a datagram; None if it is not the far end's, or no packet."""
+        # Strangers first: what they send must not use up what the far end may.
+        if source != self.peer and (self.peer is not None or source[0] not in self._hosts):
+            return None
         if not self._packets.take(1, now):
             return None
         packet = rtp.parse(data)
@@ -92,7 +99,7 @@ class MediaReceiver:
         if packet.payload_type == codec_type:
             heard = self.buffer.push(number, packet.timestamp, len(packet.payload), packet.payload, now)
             return Received(self._pcm(heard))
-        key = self._key(packet) if packet.payload_type == dtmf_type else ""
+        key = self._key(packet, number) if packet.payload_type == dtmf_type else ""
         # Whatever else it is (comfort noise): it has its place in the sequence.
         return Received(self._pcm(self.buffer.push(number, packet.timestamp, 0, b"", now)), key)
 
@@ -103,12 +110,7 @@ class MediaReceiver:
     def _is_theirs(self, packet: rtp.Packet, source: Address) -> bool:
         if packet.payload_type not in self._types and packet.payload_type != 13:
             return False
-        if self.peer is None:
-            if source[0] not in self._hosts:
-                return False
-            self.peer = source
-        if source != self.peer:
-            return False
+        self.peer = source
         if packet.source != self._source:
             if self._source is not None and not self._is_believed(packet):
                 return False
@@ -123,15 +125,19 @@ class MediaReceiver:
         self._stranger = (packet.source, seen + 1 if source == packet.source else 1)
         return self._stranger[1] >= PROBATION
 
-    def _key(self, packet: rtp.Packet) -> str:
-        """A key is told once, with the first packet of it that comes: all of them have its timestamp."""
+    def _key(self, packet: rtp.Packet, number: int) -> str:
+        """A key is told once, with the first packet of it that comes: all of them have its timestamp.
+
+        Which comes after which is told by their numbers: timestamps may jump back where a line is switched over.
+        """
         event = rtp.event_of(packet.payload)
         if event is None:
             return ""
-        if self._last_key is not None and (packet.timestamp - self._last_key - 1) & 0xFFFFFFFF >= 0x80000000:
-            return ""
-        self._last_key = packet.timestamp
-        return event[0]
+        timestamp, last = self._last_key or (None, number - 1)
+        if last - MAX_MISORDER <= number <= last:
+            return ""  # a packet of this key or of one before it, which comes late
+        self._last_key = packet.timestamp, number
+        return event[0] if packet.timestamp != timestamp else ""
 
     def _pcm(self, heard: list[Heard]) -> bytes:
         return b"".join(self._one(item) for item in heard)
@@ -163,13 +169,17 @@ class MediaSender:
     def agree(self, agreed: Agreed) -> None:
         """Speak what is agreed from now on."""
         codec = agreed.codec
-        self._payload_type, self._steps = agreed.payload_type, codec.clock * FRAME_MS // 1000
-        self._dtmf_type = agreed.dtmf_type
+        self._steps = codec.clock * FRAME_MS // 1000
+        self.number(agreed)
         self._transcoder = transcoder(codec)
         self._resampler = Resampler(SAMPLE_RATE, codec.rate)
         self._reframer = Reframer(codec.rate * FRAME_MS // 1000 * SAMPLE_BYTES)
         # The filter's delay is made up for beforehand: every frame then gives one.
         self._reframer.push(self._resampler.push(SILENCE))
+
+    def number(self, agreed: Agreed) -> None:
+        """The far end gives other numbers to codec and keys."""
+        self._payload_type, self._dtmf_type = agreed.payload_type, agreed.dtmf_type
 
     def packet(self, pcm: bytes | None, skipped: int, *, first: bool) -> bytes:
         """Return the packet of a frame; None stands for silence. ``skipped``: frames that were not sent before it."""

@@ -124,8 +124,17 @@ def bound(host: str, port: int) -> socket.socket:
 async def _attached(
     number: int, sockets: list[socket.socket], on_packet: Callable[[bytes, Address], None]
 ) -> MediaPort:
-    loop, port = asyncio.get_running_loop(), MediaPort(number, on_packet)
-    rtp, _ = await loop.create_datagram_endpoint(lambda: port, sock=sockets[0])
-    rtcp, _ = await loop.create_datagram_endpoint(asyncio.DatagramProtocol, sock=sockets[1])
-    port.attach(rtp, rtcp)
+    loop, port, opened = asyncio.get_running_loop(), MediaPort(number, on_packet), list[asyncio.DatagramTransport]()
+    try:
+        for sock, protocol in zip(sockets, (port, asyncio.DatagramProtocol()), strict=True):
+            transport, _ = await loop.create_datagram_endpoint(lambda protocol=protocol: protocol, sock=sock)  # type: ignore[misc]
+            opened.append(transport)
+    except BaseException:
+        # The caller has gone meanwhile.
+        for transport in opened:
+            transport.close()
+        for sock in sockets[len(opened) :]:
+            sock.close()
+        raise
+    port.attach(*opened)
     return port

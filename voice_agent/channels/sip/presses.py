@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from voice_agent.audio.frames import FRAME_MS
-from voice_agent.digits import GAP_S, KEY_S, PAUSE, PAUSE_S
+from voice_agent.digits import DIGITS_SENT, GAP_S, KEY_S, PAUSE, PAUSE_S, DigitsResult
 
 HELD = round(KEY_S * 1000 / FRAME_MS)
 """Packets while a key is held down."""
@@ -48,18 +48,23 @@ class Pressing:
     """The keys that a call presses now, one packet at a time.
 
     Args:
-        on_pressed: Called when all of them have been.
+        on_end: Told what has come of it: once, when all of them have been pressed, or they cannot be any more.
     """
 
-    def __init__(self, digits: str, on_pressed: Callable[[], None]) -> None:
-        self._packets, self._on_pressed = presses(digits), on_pressed
+    def __init__(self, digits: str, on_end: Callable[[DigitsResult], None]) -> None:
+        self._packets, self._on_end = presses(digits), on_end
         self._over = False
 
     def take(self) -> Press | None:
         """Return the packet that leaves in the place of the next frame, if one does."""
-        for packet in self._packets:
-            return packet
+        if not self._over:
+            for packet in self._packets:
+                return packet
+            self.stop(DIGITS_SENT)
+        return None
+
+    def stop(self, result: DigitsResult) -> None:
+        """Press no more."""
         if not self._over:
             self._over = True
-            self._on_pressed()
-        return None
+            self._on_end(result)

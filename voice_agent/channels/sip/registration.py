@@ -7,7 +7,7 @@ import logging
 import re
 import secrets
 
-from voice_agent.channels.sip.addresses import SipUri
+from voice_agent.channels.sip.addresses import BadSip, NameAddress, SipUri
 from voice_agent.channels.sip.agent import Credentials, UserAgent
 from voice_agent.channels.sip.door import Door
 from voice_agent.channels.sip.message import Headers, Request, Response
@@ -80,16 +80,29 @@ class Registration:
         if not self.registered and expires_s:
             log.info("registered at the SIP exchange")
         self.registered = bool(expires_s)
-        return float(_granted(response, expires_s))
+        return float(_granted(response, expires_s, SipUri.parse(contact[1].strip("<>"))))
 
     def _failed(self, why: str) -> None:
         self.registered = False
         log.warning("not registered at the SIP exchange: %s", why)
 
 
-def _granted(response: Response, asked_s: int) -> int:
-    for value in response.headers.all("contact"):
-        if match := _EXPIRES.search(value):
-            return int(match[1])
+def _granted(response: Response, asked_s: int, us: SipUri) -> int:
+    """Return for how many seconds we are registered: no longer than we asked for, whatever stands there.
+
+    All who are registered under our name may be listed; only what is said of us counts.
+    """
     given = response.headers.get("expires")
-    return int(given) if given.isascii() and given.isdecimal() and len(given) < 9 else asked_s
+    granted_s = int(given) if given.isascii() and given.isdecimal() and len(given) < 9 else asked_s
+    for value in response.headers.all("contact"):
+        if (match := _EXPIRES.search(value)) and _is_ours(value, us):
+            granted_s = int(match[1])
+    return min(granted_s, asked_s)
+
+
+def _is_ours(value: str, us: SipUri) -> bool:
+    try:
+        uri = NameAddress.parse(value).uri
+    except BadSip:
+        return False
+    return (uri.user, uri.host, uri.port or 5060) == (us.user, us.host, us.port or 5060)

@@ -21,6 +21,8 @@ Address = tuple[str, int]
 MAX_TRANSACTIONS = 4000
 """More new requests are dropped; their senders repeat them."""
 MAGIC = "z9hG4bK"
+TAKEN_BACK_T1 = 64
+"""Life of an INVITE that was taken back, as a factor of T1."""
 
 
 @dataclass(eq=False)
@@ -139,7 +141,11 @@ class Transactions:
         )
 
     def cancel(self, invite: Transaction, now: float) -> Transaction:
-        """Take back an INVITE of ours that nobody has answered yet (RFC 3261, section 9.1)."""
+        """Take back an INVITE of ours that nobody has answered yet (RFC 3261, section 9.1).
+
+        A far end that says no more has 64·T1 for it; after that the INVITE is over as well.
+        """
+        invite._ends_at = now + TAKEN_BACK_T1 * self._timers.t1
         asked = invite.request
         kept = [(n, v) for n, v in asked.headers if n in ("from", "to", "call-id", "route", "max-forwards")]
         lines = [("via", asked.headers.all("via")[0]), *kept, ("cseq", f"{asked.cseq[0]} CANCEL")]

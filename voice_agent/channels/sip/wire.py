@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from typing import Protocol
+from typing import Any, Protocol
 
 from voice_agent.call.clock import MediaClock
 from voice_agent.call.wire import CallInputs, WireMessage, WireTraits
@@ -16,7 +16,7 @@ from voice_agent.channels.sip.ports import MediaPort, MediaPorts
 from voice_agent.channels.sip.presses import Pressing
 from voice_agent.channels.sip.sdp import Agreed, Direction
 from voice_agent.channels.sip.transactions import Address
-from voice_agent.digits import DIGITS_SENT, NO_DIGITS, DigitsReason, DigitsResult
+from voice_agent.digits import NO_DIGITS, DigitsReason, DigitsResult
 from voice_agent.telemetry.metrics import AUDIO_DROPPED
 from voice_agent.transfers import TransferReason, TransferResult, TransferTarget
 
@@ -85,13 +85,18 @@ class SipWire:
         if self._sender is None or self._receiver is None:
             self._sender, self._receiver = MediaSender(agreed), MediaReceiver(agreed, hosts, self._loop.time())
         elif before is not None and before != agreed:
-            if before.codec is not agreed.codec or before.payload_type != agreed.payload_type:
+            if before.codec is not agreed.codec:
                 self._sender.agree(agreed)
                 self._intake = None
             if (before.address, before.port, before.codec) != (agreed.address, agreed.port, agreed.codec):
                 self._receiver.agree(agreed, hosts)
+            self._sender.number(agreed)
+            self._receiver.number(agreed)
         if self._intake is None:
             self._intake = Intake(agreed.codec.rate, self._loop.time())
+        if self._pressing is not None and (agreed.held or agreed.dtmf_type is None):
+            # What would be pressed now reaches nobody.
+            self._pressing.stop(DigitsResult(DigitsReason.TRUNK_ERROR, "on hold" if agreed.held else "no events"))
         if self._call is not None and before is not None and before.held != agreed.held:
             self._call.hold(agreed.held)
 
@@ -187,13 +192,14 @@ class SipWire:
             return NO_DIGITS
         if agreed.held or self._over.done():
             return DigitsResult(DigitsReason.TRUNK_ERROR, "on hold" if agreed.held else "over")
-        pressed: asyncio.Future[str] = self._loop.create_future()
-        self._pressing = Pressing(digits, lambda: None if pressed.done() else pressed.set_result("pressed"))
+        pressed: asyncio.Future[DigitsResult] = self._loop.create_future()
+        self._pressing = Pressing(digits, lambda result: None if pressed.done() else pressed.set_result(result))
+        ends: set[asyncio.Future[Any]] = {pressed, self._over}
         try:
-            await asyncio.wait({pressed, self._over}, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
         finally:
             self._pressing = None
-        return DIGITS_SENT if pressed.done() else DigitsResult(DigitsReason.TRUNK_ERROR, "over")
+        return pressed.result() if pressed.done() else DigitsResult(DigitsReason.TRUNK_ERROR, "over")
 
     # Out
 
