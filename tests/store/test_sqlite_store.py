@@ -329,7 +329,7 @@ async def test_more_than_the_backlog_holds_gives_up_the_oldest_and_counts_them(
     with locked(path), caplog.at_level(logging.ERROR):
         for n in range(250):
             store.append("c", [record(n)], {"turn": n})
-        await asyncio.sleep(0.2)
+        await until(lambda: STORE_DROPPED._value.get() >= dropped + 150)
     await recovered(store)
     loaded = await store.load("c")
     assert loaded is not None

@@ -219,7 +219,7 @@ async def serving(
             stop.set()
 
 
-async def until(condition: Callable[[], object], *, within_s: float = 5.0) -> None:
+async def until(condition: Callable[[], object], *, within_s: float = 20.0) -> None:
     """Wait until ``condition()`` is true; fail when it takes too long."""
     async with asyncio.timeout(within_s):
         while not condition():  # noqa: ASYNC110 - any condition, not only ours to signal

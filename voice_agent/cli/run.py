@@ -108,7 +108,7 @@ def run_loop(main: Coroutine[Any, Any, None]) -> None:
         runner.run(main)
         status = 0
     except (RemediableError, ProjectError) as fault:
-        cause = fault
+        cause, status = fault, 2
         raise
     finally:
         # Closing waits for every task and thread, and some tool's may ignore that it was cancelled.
