@@ -64,3 +64,14 @@ def test_no_more_calls_are_expected_than_fit() -> None:
         pending.expect(f"CA{number}", "c", {})
     with pytest.raises(TooManyPending):
         pending.expect("one more", "c", {})
+
+
+def test_a_call_for_which_there_was_no_room_is_expected_when_its_carrier_asks_again() -> None:
+    clock = Clock()
+    pending = PendingCalls(clock)
+    for number in range(MAX_PENDING):
+        pending.expect(f"CA{number}", "c", {})
+    with pytest.raises(TooManyPending):
+        pending.expect("one more", "c", {})
+    clock.now = TOKEN_S + 0.1
+    assert pending.expect("one more", "c", {}).call == "one more"

@@ -29,7 +29,7 @@ from voice_agent.channels.carriers.carrier import (
 )
 from voice_agent.channels.carriers.dialer import CarrierDialer
 from voice_agent.channels.carriers.pending import BadStream, Expected, PendingCalls, Replayed, TooManyPending
-from voice_agent.channels.carriers.request import BadCarrierRequest, read_request, request_of
+from voice_agent.channels.carriers.request import BadCarrierRequest, CarrierRequest, read_request, request_of
 from voice_agent.channels.carriers.wire import CarrierWire, Leg
 from voice_agent.channels.desk import CallDesk, CallRequest
 from voice_agent.channels.doorkeeper import Denial
@@ -83,7 +83,7 @@ class CarrierChannel:
         """ASGI application of the webhooks."""
         try:
             request = await read_request(scope, receive, self._public_url)
-            self.carrier.check(request, self._wall())
+            _proved(self.carrier.check, request, self._wall())
             answer = await self._act(self.carrier.hooks[scope["path"]](request))
         except Unsigned as fault:
             log.warning("a webhook of %s was refused: %s", self.carrier.channel, fault)
@@ -103,7 +103,7 @@ class CarrierChannel:
         """Judge an upgrade before it is accepted."""
         try:
             request = request_of(scope, self._public_url)
-            self.carrier.check_upgrade(request, self._wall())
+            _proved(self.carrier.check_upgrade, request, self._wall())
             if token := self.carrier.stream_token(request):
                 self.pending.find(token)
         except (Unsigned, BadStream, BadCarrierRequest) as fault:
@@ -166,6 +166,16 @@ class _CarrierSocket(MediaSocketChannel):
         self, scope: Scope, receive: Receive, send: Send, serializer: Serializer, early: Sequence[Inbound]
     ) -> StreamWire:
         return CarrierWire(receive, send, serializer, early, scope[_LEG])
+
+
+def _proved(check: Callable[[CarrierRequest, float], None], request: CarrierRequest, now_s: float) -> None:
+    """Return if a request is the carrier's own. Raises `Unsigned`, `BadCarrierRequest`; no other, whatever was sent."""
+    try:
+        check(request, now_s)
+    except (Unsigned, BadCarrierRequest):
+        raise
+    except Exception as fault:  # noqa: BLE001 - the carriers' packages raise many kinds for what no carrier sends
+        raise Unsigned(f"cannot be read: {type(fault).__name__}") from None
 
 
 async def _respond(send: Send, answer: Answer) -> None:

@@ -87,7 +87,8 @@ class CarrierDialer:
                 _keep(self._calls, call_id, call)
             return came
         except ApiFault as fault:
-            return DialResult(fault.outcome, str(fault))
+            # Where the stream has come before the carrier's late answer, the call goes on.
+            return result.result() if result.done() else DialResult(fault.outcome, str(fault))
         except Replayed:
             return DialResult(DialOutcome.TRUNK_ERROR, "the carrier named a call twice")
         except TimeoutError:

@@ -103,10 +103,10 @@ class PendingCalls:
         self._forget()
         if known := self._by_call.get(call):
             return known
-        if call:
-            self._note(call)
         if len(self._by_token) >= MAX_PENDING:
             raise TooManyPending
+        if call:
+            self._note(call)
         expected = Expected(
             secrets.token_hex(32), call, conversation_id, facts, grant, self._now() + expires_in_s, on_result, place
         )

@@ -7,7 +7,6 @@ call's token, in a header where Telnyx can be told to send one (calls that we pl
 from __future__ import annotations
 
 import base64
-import binascii
 import hashlib
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
@@ -76,12 +75,14 @@ class TelnyxCarrier:
         if not signature or not made.isascii() or not made.isdecimal() or len(made) > 12:
             raise Unsigned("no signature")
         try:
-            self._key.verify(base64.b64decode(signature, validate=True), made.encode() + b"|" + request.body)
-        except (InvalidSignature, binascii.Error):
+            proof = base64.b64decode(signature, validate=True)
+            self._key.verify(proof, made.encode() + b"|" + request.body)
+        except (InvalidSignature, ValueError):
             raise Unsigned("made with another key, or for another body") from None
         if abs(now_s - int(made)) > TOLERANCE_S:
             raise Unsigned("not made just now")
-        if not self._once.first(hashlib.sha256(signature.encode()).hexdigest(), now_s):
+        # Of what was decoded: in Base64 the same signature can be written in several ways.
+        if not self._once.first(hashlib.sha256(proof).hexdigest(), now_s):
             raise Unsigned("shown before")
 
     def check_upgrade(self, request: CarrierRequest, now_s: float) -> None:
