@@ -209,15 +209,20 @@ def open_files() -> int:
     return len(list(Path("/proc/self/fd").iterdir()))
 
 
+async def answering(port: int) -> None:
+    """Wait until the server at ``port`` answers."""
+    for _ in range(200):
+        with contextlib.suppress(httpx.HTTPError):
+            await usage(port)
+            return
+        await asyncio.sleep(0.1)
+
+
 async def measure(mode: str, port: int, calls: int, seconds: float, packets: list[bytes]) -> dict[str, Any]:
     """Run a server in ``mode`` and ``calls`` callers; return the server's CPU per call and how late packets came."""
     child = started(mode, port)
     try:
-        for _ in range(200):
-            with contextlib.suppress(httpx.HTTPError):
-                await usage(port)
-                break
-            await asyncio.sleep(0.1)
+        await answering(port)
         if mode == "cached":  # said once before
             await place(port, 1, 8.0, packets)
         await asyncio.sleep(1)
@@ -262,11 +267,7 @@ async def leftovers(port: int, calls: int, packets: list[bytes]) -> dict[str, An
     """Place ``calls`` short calls one after another; return what the server holds more afterwards than after five."""
     child = started("cached", port)
     try:
-        for _ in range(200):
-            with contextlib.suppress(httpx.HTTPError):
-                await usage(port)
-                break
-            await asyncio.sleep(0.1)
+        await answering(port)
         await asyncio.sleep(1.5)
         counts = []
         for rounds in (5, calls):

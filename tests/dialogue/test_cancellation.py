@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 
 import pytest
 
@@ -12,6 +13,7 @@ from voice_agent.dialogue.cancellation import (
     CancelToken,
     TurnCancelled,
     WorkCancelledItself,
+    limited,
     race,
     within,
 )
@@ -130,8 +132,26 @@ async def test_a_token_ends_work_before_its_limit() -> None:
     with pytest.raises(TurnCancelled) as caught:
         await within(_work(9), 5, token, name="t", grace_s=0.5)
     assert (caught.value.reason, loop.time()) == (CancelReason.BARGE_IN, 1)
+    unneeded = _work(0)
     with pytest.raises(TurnCancelled):
-        await within(_work(0), 5, token, name="t", grace_s=0.5)
+        await within(unneeded, 5, token, name="t", grace_s=0.5)
+    assert inspect.getcoroutinestate(unneeded) == inspect.CORO_CLOSED
+
+
+@virtual_time
+async def test_a_token_with_a_limit_hears_of_both_and_of_neither_afterwards() -> None:
+    outer = CancelToken()
+    with limited(outer, 2) as timed:
+        await asyncio.sleep(3)
+    assert (timed.reason, outer.reason) == (CancelReason.TIMEOUT, None)
+    with limited(outer, 2) as unhurried:
+        pass
+    with limited(outer, None) as told:
+        outer.cancel(CancelReason.HANG_UP)
+    await asyncio.sleep(3)
+    assert (told.reason, unhurried.reason) == (CancelReason.HANG_UP, None)
+    with limited(outer, 1) as late:
+        assert late.reason is CancelReason.HANG_UP
 
 
 @virtual_time

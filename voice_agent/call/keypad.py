@@ -18,7 +18,7 @@ from voice_agent.call.mouth import Mouth
 from voice_agent.call.parting import FloorHolder, Parting
 from voice_agent.call.turn import Turn
 from voice_agent.call.wire import PressingWire, Wire
-from voice_agent.dialogue.cancellation import CancelReason, CancelToken, TurnCancelled, race
+from voice_agent.dialogue.cancellation import TurnCancelled, limited, race
 from voice_agent.digits import DIGITS_SENT, NO_DIGITS, DigitsReason, DigitsResult, seconds_of
 from voice_agent.telemetry.metrics import DIGITS_PRESSED
 
@@ -71,28 +71,22 @@ class Keypad:
 
     async def _press(self, turn: Turn, digits: str) -> DigitsResult:
         """Let the wire do it, or the audio. Never raises but for somebody who has gone."""
-        own = CancelToken()
-        forget = turn.token.on_cancel(lambda: _cancel(own, turn.token))
-        loop = asyncio.get_running_loop()
-        timer = loop.call_later(seconds_of(digits) + MARGIN_S, own.cancel, CancelReason.TIMEOUT)
         try:
-            result = NO_DIGITS
-            if isinstance(self._wire, PressingWire):
-                pressing = self._wire.send_digits(digits)
-                result = (await race(pressing, own, name="digits", grace_s=self._grace_s)).value
-            if result.reason is DigitsReason.NOT_SUPPORTED:
-                await race(self._sound(digits), own, name="digits", grace_s=self._grace_s)
-                result = DIGITS_SENT
-            return result
+            with limited(turn.token, seconds_of(digits) + MARGIN_S) as own:
+                result = NO_DIGITS
+                if isinstance(self._wire, PressingWire):
+                    pressing = self._wire.send_digits(digits)
+                    result = (await race(pressing, own, name="digits", grace_s=self._grace_s)).value
+                if result.reason is DigitsReason.NOT_SUPPORTED:
+                    await race(self._sound(digits), own, name="digits", grace_s=self._grace_s)
+                    result = DIGITS_SENT
+                return result
         except TurnCancelled:
             turn.token.check()
             return DigitsResult(DigitsReason.TIMEOUT)
         except Exception as fault:
             log.exception("the wire failed to press keys")
             return DigitsResult(DigitsReason.TRUNK_ERROR, type(fault).__name__)
-        finally:
-            timer.cancel()
-            forget()
 
     async def _sound(self, digits: str) -> None:
         """Play them as tones to their end."""
@@ -104,7 +98,3 @@ class Keypad:
 
         self._mouth.ring(frames())
         await over.wait()
-
-
-def _cancel(own: CancelToken, turn: CancelToken) -> None:
-    own.cancel(turn.reason or CancelReason.DISCONNECTED)

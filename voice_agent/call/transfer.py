@@ -8,7 +8,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 
@@ -18,7 +17,7 @@ from voice_agent.call.mouth import Mouth
 from voice_agent.call.parting import FloorHolder, Parting
 from voice_agent.call.turn import Turn
 from voice_agent.call.wire import TransferringWire, Wire
-from voice_agent.dialogue.cancellation import CancelReason, CancelToken, TurnCancelled, race
+from voice_agent.dialogue.cancellation import TurnCancelled, limited, race
 from voice_agent.telemetry.metrics import TRANSFERS
 from voice_agent.transfers import NOT_SUPPORTED, TransferReason, TransferResult, TransferTarget
 
@@ -88,22 +87,16 @@ class Transfers:
 
     async def _ask(self, wire: TransferringWire, turn: Turn, target: TransferTarget) -> TransferResult:
         """Let the wire do it, bounded in time. Never raises but for a caller who has gone."""
-        own = CancelToken()
-        forget = turn.token.on_cancel(lambda: _cancel(own, turn.token))
-        limit_s = target.timeout_s + MARGIN_S
-        timer = asyncio.get_running_loop().call_later(limit_s, own.cancel, CancelReason.TIMEOUT)
         try:
-            # A wire that comes to a result within its grace has come to it: a call that was taken over is gone.
-            return (await race(wire.transfer(target), own, name="transfer", grace_s=self._grace_s)).value
+            with limited(turn.token, target.timeout_s + MARGIN_S) as own:
+                # A wire that comes to a result within its grace has come to it: a call that was taken over is gone.
+                return (await race(wire.transfer(target), own, name="transfer", grace_s=self._grace_s)).value
         except TurnCancelled:
             turn.token.check()
             return TransferResult(TransferReason.TIMEOUT)
         except Exception as fault:
             log.exception("the wire failed to transfer")
             return TransferResult(TransferReason.TRUNK_ERROR, type(fault).__name__)
-        finally:
-            timer.cancel()
-            forget()
 
     async def _sound(self, target: TransferTarget) -> bytes:
         try:
@@ -111,7 +104,3 @@ class Transfers:
         except Exception as fault:  # noqa: BLE001 - a missing file costs its sound, not the transfer
             log.warning("callers hear a ringing tone instead of the sound of %s: %s", target.name, str(fault))
             return ringback()
-
-
-def _cancel(own: CancelToken, turn: CancelToken) -> None:
-    own.cancel(turn.reason or CancelReason.DISCONNECTED)

@@ -15,8 +15,9 @@ Times are seconds of the event loop's clock.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Generic, TypeVar
@@ -90,6 +91,30 @@ class CancelToken:
         """Raise `TurnCancelled` if the token is cancelled."""
         if self._reason is not None:
             raise TurnCancelled(self._reason)
+
+
+@contextlib.contextmanager
+def limited(token: CancelToken, limit_s: float | None) -> Iterator[CancelToken]:
+    """Give a token of its own to what runs in the block: cancelled with ``token``, and with TIMEOUT after ``limit_s``.
+
+    Args:
+        limit_s: Seconds; None for no limit.
+    """
+    own = CancelToken()
+
+    def forward() -> None:
+        own.cancel(token.reason or CancelReason.SUPERSEDED)
+
+    forget = token.on_cancel(forward)
+    timer = None
+    if limit_s is not None:
+        timer = asyncio.get_running_loop().call_later(limit_s, own.cancel, CancelReason.TIMEOUT)
+    try:
+        yield own
+    finally:
+        forget()
+        if timer is not None:
+            timer.cancel()
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,6 +217,9 @@ async def within(
         TurnCancelled: The token won; with reason `CancelReason.TIMEOUT`, the limit did.
         Exception: As `race`.
     """
+    if token is not None and token.is_cancelled:
+        work.close()
+        token.check()
     late = False
     loop = asyncio.get_running_loop()
     ended = loop.create_future()

@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 
-from voice_agent.dialogue.cancellation import DEFAULT_GRACE_S, CancelReason, CancelToken, TurnCancelled, race
+from voice_agent.dialogue.cancellation import DEFAULT_GRACE_S, TurnCancelled, limited, race
 from voice_agent.dialogue.hook_runner import HookFailed, HookRunner
 from voice_agent.dialogue.hooks import ModelRequestPayload, ModelResponsePayload, Point
 from voice_agent.dialogue.prompt_sections import Section
@@ -198,22 +198,13 @@ async def _stream(
                     is_cut = event.reason == "length"
         return ModelReply("".join(text), assembler.calls(is_cut=is_cut))
 
-    own = CancelToken()
-
-    def forward() -> None:
-        own.cancel(turn.cancel.reason or CancelReason.SUPERSEDED)
-
-    forget = turn.cancel.on_cancel(forward)
-    timer = None if limit_s is None else loop.call_later(limit_s, own.cancel, CancelReason.TIMEOUT)
     try:
-        done = await race(consume(), own, name="model", grace_s=DEFAULT_GRACE_S)
+        with limited(turn.cancel, limit_s) as own:
+            done = await race(consume(), own, name="model", grace_s=DEFAULT_GRACE_S)
     except TurnCancelled:
         turn.cancel.check()
         raise ModelError(f"no reply within {limit_s or 0:g} s", "timeout") from None
     finally:
-        forget()
-        if timer is not None:
-            timer.cancel()
         if speak:
             turn.reply.end()
     # A reply that was finished only inside the grace window belongs to a turn that no longer exists.
