@@ -42,6 +42,7 @@ async def agent(tmp_path: Path, api: CarrierApi, monkeypatch: pytest.MonkeyPatch
 
 
 @pytest.mark.parametrize("carried", [TwilioCall, PlivoCall])
+@pytest.mark.alone
 async def test_an_interruption_stops_the_agent_at_the_carrier_and_what_was_heard_is_known_to_a_word(
     carried: type[CarrierCall],
     tmp_path: Path,

@@ -52,12 +52,14 @@ async def talking(sounddevice: ModuleType) -> AsyncIterator[tuple[Line, Micropho
     wire = MicrophoneWire(sounddevice, ear, mouth, told.append)
     line = Line(CallRequest("c", "microphone"), wire, RecordedInputs())
     running = asyncio.create_task(wire.run(line.inputs))
+    running.add_done_callback(lambda run: line.ended.set_result(run.result()))
     try:
         await until(lambda: line.inputs.heard, within_s=10)
         yield line, wire, told
     finally:
         wire.leave()
-        line.ended.set_result(await asyncio.wait_for(running, 10))
+        async with asyncio.timeout(10):
+            await line.ended
 
 
 async def test_what_is_said_into_the_microphone_arrives_whole(sound: SoundSystem, sounddevice: ModuleType) -> None:
@@ -135,11 +137,10 @@ async def test_a_sound_system_that_goes_ends_the_call(tmp_path: Path, sounddevic
             sounddevice._terminate()
             sounddevice._initialize()
             async with talking(sounddevice) as (line, _, _):
+                await until(lambda: line.inputs.heard)
                 system.server.terminate()
-                await asyncio.sleep(1.0)
-                count = len(line.inputs.heard)
-                await asyncio.sleep(0.3)
-                assert len(line.inputs.heard) == count
+                await until(line.ended.done)
+                assert line.ended.result() == "disconnected"
         finally:
             os.environ.update(kept)
             sounddevice._terminate()

@@ -35,6 +35,8 @@ MAX_PENDING = 100
 """Blocks of the microphone that may wait for the loop; more are dropped."""
 LOOK_S = 0.25
 """How often it is looked whether the devices are still there."""
+SILENT_S = 3.0
+"""Without a block from the microphone, silence included, the sound system is gone, whatever it says of its streams."""
 CLOSE_S = 2.0
 """Limit on opening and on closing both streams."""
 OPEN_S = 10.0
@@ -71,6 +73,7 @@ class MicrophoneWire:
         self._outgoing = Resampler(SAMPLE_RATE, self._rate_out)
         self._queue, self._lock = SpeakerQueue(self._rate_out), threading.Lock()
         self._pending = 0
+        self._block_at = self._loop.time()
         self._call: CallInputs | None = None
         self._over: asyncio.Future[str] = self._loop.create_future()
         self._drained: asyncio.Future[str] | None = None
@@ -89,9 +92,11 @@ class MicrophoneWire:
         try:
             async with asyncio.timeout(OPEN_S):
                 await asyncio.shield(opening)
+            self._block_at = self._loop.time()
             while not self._over.done():
                 await asyncio.wait({self._over}, timeout=LOOK_S)
-                if not all(stream.active for stream in streams):
+                is_silent = self._loop.time() - self._block_at > SILENT_S
+                if is_silent or not all(stream.active for stream in streams):
                     log.warning("a sound device is gone")
                     self._end("disconnected")
         except (self._sounddevice.PortAudioError, TimeoutError) as fault:
@@ -142,14 +147,17 @@ class MicrophoneWire:
         """The sound card has recorded something. On PortAudio's thread."""
         if status:
             self.lost_blocks += 1
-        if self._pending >= MAX_PENDING:
-            return
-        self._pending += 1
+        with self._lock:
+            if self._pending >= MAX_PENDING:
+                return
+            self._pending += 1
         with contextlib.suppress(RuntimeError):  # the loop has closed meanwhile
             self._loop.call_soon_threadsafe(self._hear, bytes(data))
 
     def _hear(self, pcm: bytes) -> None:
-        self._pending -= 1
+        with self._lock:
+            self._pending -= 1
+        self._block_at = self._loop.time()
         self.level_in_dbfs = dbfs(pcm)
         if self._call is not None and not self._over.done():
             heard = self._intake.push(pcm, self._loop.time()) or self._intake.release(self._loop.time())
