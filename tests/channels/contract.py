@@ -90,11 +90,12 @@ async def dialling(
         refusals: What it raises for who is not let in.
     """
     placed: list[FarEnd] = []
+    refused: tuple[type[Exception], ...] = (Refused, *refusals)
 
     async def dial(authenticated: bool = True) -> Connection:
         try:
             far = await place(authenticated)
-        except (Refused, *refusals):
+        except refused:
             assert desk.lines == []
             raise Refused from None
         placed.append(far)
