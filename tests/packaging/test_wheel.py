@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import site
 import subprocess
@@ -17,7 +18,9 @@ from tests.packaging.test_container import ROOT, copied
 
 
 def run(*command: str | Path, cwd: Path) -> str:
-    ended = subprocess.run([*map(str, command)], cwd=cwd, capture_output=True, text=True, timeout=110)
+    # A source tree named there would be found before what is installed.
+    env = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    ended = subprocess.run([*map(str, command)], cwd=cwd, env=env, capture_output=True, text=True, timeout=110)
     assert ended.returncode == 0, ended.stdout + ended.stderr
     return ended.stdout
 
