@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+from collections import Counter
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
@@ -13,8 +14,9 @@ from click.testing import CliRunner
 from tests.recall.test_memories import make
 from tests.support.dialogue_projects import write_project
 from voice_agent.cli import cli
+from voice_agent.cli.learn import show_report
 from voice_agent.recall.entries import Episode, Who
-from voice_agent.recall.ingest import learn_files
+from voice_agent.recall.ingest import Report, learn_files
 from voice_agent.recall.memories import Memories
 
 
@@ -72,6 +74,29 @@ async def test_a_bad_file_is_named_and_the_others_are_learnt(tmp_path: Path, mem
     assert "no such file" in reasons["missing.md"]
     assert "not learnt" in reasons["docs/x.exe"]
     assert len(reasons) == 5
+
+
+async def test_files_of_other_types_are_counted_by_type_unless_they_were_named(
+    tmp_path: Path, memories: Memories, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(tmp_path, a_md="router", b_docx="x", c_DOCX="x", README="x", e_xlsx="x")
+    (tmp_path / "docs" / ".hidden.docx").write_text("x")
+    (tmp_path / "docs" / "link.txt").symlink_to("e.xlsx")
+    docs = tmp_path / "docs"
+    report = await learn_files(memories.library, tmp_path, [docs, docs, docs / "e.xlsx"])
+    assert report.skipped == {".docx": 2, "": 1}
+    assert [name for name, _ in report.failed] == ["docs/e.xlsx"]
+    assert len(report.learnt) == 2, "a link's own name tells how it is read"
+    show_report(report)
+    assert "\nskipped 3 files of types that are not learnt: 2 .docx, 1 without a suffix\n" in capsys.readouterr().out
+
+
+async def test_the_line_about_skipped_files_stays_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    show_report(Report(skipped=Counter({f".kind{n:02}": 1 for n in range(30)} | {".\x1b[2J\n": 2})))
+    (line,) = [line for line in capsys.readouterr().out.splitlines() if line.startswith("skipped")]
+    assert line.endswith(": 2 .?[2J?, " + ", ".join(f"1 .kind{n:02}" for n in range(7)) + ", others")
+    show_report(Report())
+    assert "skipped" not in capsys.readouterr().out
 
 
 async def test_a_changed_file_that_cannot_be_read_any_more_keeps_what_was_known(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 MAX_THREADS = 4
+MAX_KINDS = 8
+"""Types of skipped files that are named: so many fit into a line."""
 NOT_ALL = 1
 """Exit status when some file could not be learnt."""
 _PROJECT = click.option(
@@ -42,7 +45,7 @@ def learn(ctx: click.Context, paths: tuple[Path, ...], project: Path, prune: boo
         raise click.UsageError("name files or folders to learn, or give --list.")
     if paths:
         report = _with_memories(project, lambda keeper: _learn(keeper.memories, project, paths, prune))
-        _show(report)
+        show_report(report)
         if report.failed:
             ctx.exit(NOT_ALL)
     if listed:
@@ -134,7 +137,8 @@ async def _learn(memories: Memories, project: Path, paths: tuple[Path, ...], pru
         return await learn_files(memories.library, project, list(paths), prune=prune, progress=show)
 
 
-def _show(report: Report) -> None:
+def show_report(report: Report) -> None:
+    """Print what came of it."""
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
@@ -149,5 +153,20 @@ def _show(report: Report) -> None:
     ):
         table.add_row(title, count)
     console.print(table)
+    if report.skipped:
+        # Not cut by the width of a terminal: it is read by scripts too.
+        console.print(Text(_skipped(report.skipped)), soft_wrap=True)
     for name, reason in report.failed:
         console.print(Text.assemble((f"{name}: ", "red"), reason))
+
+
+def _skipped(counts: Counter[str]) -> str:
+    """Return in one line how many files were of other types, and of which."""
+    kinds = [
+        f"{count} {''.join(c if c.isprintable() else '?' for c in suffix[:20]) or 'without a suffix'}"
+        for suffix, count in sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    ]
+    if len(kinds) > MAX_KINDS:
+        kinds[MAX_KINDS:] = ["others"]
+    total = counts.total()
+    return f"skipped {total} file{'s' * (total != 1)} of types that are not learnt: {', '.join(kinds)}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,34 +26,48 @@ class Report:
     Attributes:
         learnt: Names of texts that are new or have changed, with their number of passages.
         failed: (name, reason) of each that could not be learnt; what was known of it before stays.
+        skipped: How many files lay in folders that are of no known type, by suffix: ``.docx``, or empty without one.
     """
 
     learnt: list[tuple[str, int]] = field(default_factory=list)
     unchanged: list[str] = field(default_factory=list)
     removed: list[str] = field(default_factory=list)
     failed: list[tuple[str, str]] = field(default_factory=list)
+    skipped: Counter[str] = field(default_factory=Counter)
 
     @property
     def passages(self) -> int:
         return sum(count for _, count in self.learnt)
 
 
-def find_files(paths: Sequence[Path]) -> Iterator[tuple[Path, str | None]]:
+def find_files(paths: Sequence[Path], skipped: Counter[str]) -> Iterator[tuple[Path, str | None]]:
     """Yield every file to be learnt, in order, and with a reason those that were named and cannot be.
 
     Hidden files and folders are left out, links to folders are not followed, and in folders only files of known types
     count.
+
+    Args:
+        skipped: Takes the number of files in folders that are of no known type, by suffix.
     """
     seen: set[str] = set()
+    # Those that are named themselves are told with a reason.
+    passed_over = {os.path.realpath(path) for path in paths}
     for path in paths:
         if path.is_dir():
             for folder, names, files in os.walk(path):
                 names[:] = sorted(name for name in names if not name.startswith("."))
                 for name in sorted(files):
                     file = Path(folder, name)
-                    if not name.startswith(".") and type_of(name) and (place := os.path.realpath(file)) not in seen:
-                        seen.add(place)
+                    place = os.path.realpath(file)
+                    known = type_of(name) is not None
+                    met = seen if known else passed_over
+                    if name.startswith(".") or place in met:
+                        continue
+                    met.add(place)
+                    if known:
                         yield file, None
+                    else:
+                        skipped[file.suffix.lower()] += 1
         elif not path.exists():
             yield path, "there is no such file"
         elif type_of(path.name) is None:
@@ -91,7 +106,7 @@ async def learn_files(
     """
     root, report = await asyncio.to_thread(root.resolve), Report()
     known = {source.name: source.digest for source in await library.sources(Kind.DOCUMENT)}
-    found = await asyncio.to_thread(lambda: list(find_files(paths)))
+    found = await asyncio.to_thread(lambda: list(find_files(paths, report.skipped)))
     if len(found) > MAX_FILES:
         report.failed += [
             (name_of(path, root), f"only {MAX_FILES} files are learnt at once") for path, _ in found[MAX_FILES:]
