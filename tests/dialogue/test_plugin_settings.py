@@ -122,6 +122,27 @@ def test_check_names_file_line_and_field_of_what_does_not_fit(
     assert words in found[0].message
 
 
+BOUNDED = """import pydantic
+class Settings(pydantic.BaseModel, extra="forbid"):
+    times: int = pydantic.Field(1, ge=1)
+    word: str = "x"
+"""
+
+
+@pytest.mark.parametrize(
+    ("given", "remedy"),
+    [
+        ("times: 0", "Write a value of at least 1."),
+        ("times: often", "Write a whole number."),
+        ("word: [a]", "Write text, in quotes."),
+        ("tomes: 2", "Known keys: times, word."),
+    ],
+)
+def test_the_remedy_is_about_the_key_or_about_the_value(tmp_path: Path, given: str, remedy: str) -> None:
+    root = write_project(tmp_path, {**files(f"plugins:\n  shops: {{{given}}}\n", BOUNDED), **PLAIN})
+    assert [p.remedy for p in find_problems(root) if p.id == "plugin.setting"] == [remedy]
+
+
 def test_a_value_that_does_not_fit_is_not_repeated(tmp_path: Path) -> None:
     root = write_project(tmp_path, files("plugins:\n  shops: {shops: sk-secret}\n"))
     assert "sk-secret" not in " ".join(map(str, find_problems(root)))

@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
+from voice_agent.config_files.fitting import what_fits
 from voice_agent.diagnostics import did_you_mean
 from voice_agent.yaml_source import LocatedMap, Reader, line_of
 
@@ -38,7 +39,9 @@ def validate(model: type[Model], value: LocatedMap, reader: Reader, *, skip_miss
             _drop_unknown(model, value, location, reader)
         elif not (kind == "missing" and skip_missing):
             where = ".".join(str(part) for part in location)
-            message, remedy = f"`{where}`: {error['msg']}.", f"It is {error['input']!r:.80}."
+            message = f"`{where}`: {error['msg']}."
+            fits = "" if kind == "missing" else what_fits(kind, error.get("ctx", {}))
+            remedy = f"{fits} It is {error['input']!r:.80}.".lstrip()
             reader.error(f"value.{kind}", message, remedy, line_of(value, location))
     if any(error["type"] != "extra_forbidden" for error in errors):
         return None

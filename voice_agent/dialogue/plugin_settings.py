@@ -17,6 +17,7 @@ from typing import Any, TypeGuard
 from pydantic import BaseModel, ValidationError
 
 from voice_agent.config_files import PluginSections
+from voice_agent.config_files.fitting import what_fits
 from voice_agent.diagnostics import Problem, Severity, did_you_mean
 from voice_agent.dialogue.tool_loading import line_in
 from voice_agent.yaml_source import LocatedMap, line_of
@@ -85,10 +86,11 @@ def read_settings(
     try:
         settings = model.model_validate(section)
     except ValidationError as fault:
-        for error in fault.errors(include_url=False, include_input=False, include_context=False):
+        for error in fault.errors(include_url=False, include_input=False):
             where = ".".join(map(str, ("plugins", plugin, *error["loc"])))
             # What stands there is not repeated: it may be a key.
-            tell("plugin.setting", f"`{where}`: {error['msg']}.", _known(model), error["loc"], Severity.ERROR)
+            remedy = _remedy(model, error["type"], error.get("ctx", {}))
+            tell("plugin.setting", f"`{where}`: {error['msg']}.", remedy, error["loc"], Severity.ERROR)
         return None
     except Exception as fault:
         log.exception("the settings model of plugin %s failed", plugin)
@@ -107,6 +109,13 @@ def read_settings(
 def _names(model: type[BaseModel]) -> list[str]:
     found = [(name, option.alias, option.validation_alias) for name, option in model.model_fields.items()]
     return [name for names in found for name in names if isinstance(name, str)]
+
+
+def _remedy(model: type[BaseModel], kind: str, context: Mapping[str, Any]) -> str:
+    """Return what to write: other keys where the key is wrong, another value where the value is."""
+    if kind == "extra_forbidden":
+        return _known(model)
+    return what_fits(kind, context) or "Write a value that fits, as the message says."
 
 
 def _known(model: type[BaseModel]) -> str:
