@@ -4,7 +4,7 @@ import asyncio
 import socket
 import uuid
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 
 import pytest
 from hypothesis import given
@@ -19,11 +19,13 @@ from voice_agent.channels import audiosocket_messages as messages
 from voice_agent.channels.audiosocket import AudioSocketChannel
 from voice_agent.channels.audiosocket_messages import AudioSocketSerializer
 from voice_agent.channels.desk import CallRequest
+from voice_agent.channels.handshakes import MAX_HANDSHAKES
 from voice_agent.channels.messages import BadMessage, CallerHangUp, Key
 from voice_agent.channels.streaming.serializer import Media
 from voice_agent.config import AudioSocketOptions, Channels
 from voice_agent.diagnostics import RemediableError
 from voice_agent.server.ports import open_ports
+from voice_agent.telemetry.metrics import CONNECTIONS_REFUSED
 
 
 @asynccontextmanager
@@ -218,3 +220,18 @@ async def test_a_fault_of_the_service_ends_one_call_and_the_port_goes_on() -> No
         assert not second.over
         await second.close()
         await first.close()
+
+
+async def test_connections_that_say_nothing_make_room_for_one_that_speaks_at_once() -> None:
+    desk = RecordingDesk()
+    turned_away = CONNECTIONS_REFUSED.labels(channel="audiosocket", code="too_many_connections")
+    before = turned_away._value.get()
+    async with channel(desk) as port, AsyncExitStack() as stack:
+        for _ in range(MAX_HANDSHAKES):
+            _, writer = await asyncio.open_connection("127.0.0.1", port)
+            stack.callback(writer.close)
+        caller = await AudioSocketCaller.dial(port)
+        await desk.next_line()
+        assert not caller.over
+        assert turned_away._value.get() == before + 1
+        await caller.close()

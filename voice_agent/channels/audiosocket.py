@@ -13,6 +13,7 @@ import socket
 from voice_agent.channels import audiosocket_messages as messages
 from voice_agent.channels.audiosocket_messages import CHANNEL, AudioSocketSerializer
 from voice_agent.channels.desk import CallDesk, CallRefused, CallRequest
+from voice_agent.channels.handshakes import Handshakes, MadeRoom
 from voice_agent.channels.messages import BadMessage
 from voice_agent.channels.streaming.tcp import FramedConnection
 from voice_agent.channels.streaming.wire import StreamWire
@@ -27,8 +28,6 @@ FIRST_AUDIO_S = 1.0
 """How long the first audio is awaited, which tells the rate; 8 kHz is assumed after that."""
 MAX_AUDIO_S = 0.6
 """Agent audio kept while the connection stalls: once sent it cannot be taken back, so little is to be late."""
-MAX_HANDSHAKES = 200
-"""Connections that have not yet said which call they are; more are closed at once."""
 
 
 class AudioSocketChannel:
@@ -40,7 +39,7 @@ class AudioSocketChannel:
 
     def __init__(self, desk: CallDesk, tokens: CallTokens, *, registered_only: bool) -> None:
         self._desk, self._tokens, self._registered_only = desk, tokens, registered_only
-        self._handshakes = 0
+        self._handshakes = Handshakes()
 
     async def run(self, sock: socket.socket) -> None:
         """Serve until cancelled; then every connection is closed."""
@@ -57,17 +56,12 @@ class AudioSocketChannel:
                 server.close()
 
     async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        if self._handshakes >= MAX_HANDSHAKES:
-            self._refuse(writer, "too_many_connections")
-            return
         connection = FramedConnection(reader, writer, messages.HEADER_BYTES, messages.payload_bytes)
         try:
-            self._handshakes += 1
-            try:
-                grant, identity = await self._identify(connection)
-                rate = await self._rate(connection)
-            finally:
-                self._handshakes -= 1
+            async with self._handshakes.place(CHANNEL, HANDSHAKE_S):
+                first = await connection.frame()
+            grant, identity = self._identify(first)
+            rate = await self._rate(connection)
             serializer = AudioSocketSerializer(rate)
             wire = StreamWire(connection.receive, connection.send, serializer, max_audio_s=MAX_AUDIO_S)
             await self._desk.take(CallRequest(identity, CHANNEL, grant=grant), wire)
@@ -78,6 +72,8 @@ class AudioSocketChannel:
             self._refuse(writer, refusal.code)
         except BadMessage as fault:
             self._refuse(writer, fault.code)
+        except MadeRoom:
+            self._hang_up(writer, "too_many_connections")
         except (OSError, EOFError, ValueError, TimeoutError):
             self._refuse(writer, "no_handshake")
         except Exception:
@@ -87,10 +83,8 @@ class AudioSocketChannel:
         finally:
             await connection.aclose()
 
-    async def _identify(self, connection: FramedConnection) -> tuple[Grant | None, str]:
-        """Return what the call's identity stands for, and the conversation."""
-        async with asyncio.timeout(HANDSHAKE_S):
-            first = await connection.frame()
+    def _identify(self, first: bytes) -> tuple[Grant | None, str]:
+        """Return what the call's identity, its first frame, stands for, and the conversation."""
         if first[0] != messages.IDENTITY:
             raise BadMessage("no_identity", "A call begins with its identity.")
         identity = messages.read_identity(first[messages.HEADER_BYTES :])
@@ -110,10 +104,13 @@ class AudioSocketChannel:
         except TimeoutError:
             return 8000
 
+    def _refuse(self, writer: asyncio.StreamWriter, code: str) -> None:
+        log.warning("connection refused: %s", code)
+        self._hang_up(writer, code)
+
     @staticmethod
-    def _refuse(writer: asyncio.StreamWriter, code: str) -> None:
+    def _hang_up(writer: asyncio.StreamWriter, code: str) -> None:
         """Say that the call cannot be, in the one way there is."""
         CONNECTIONS_REFUSED.labels(channel=CHANNEL, code=code).inc()
-        log.warning("connection refused: %s", code)
         writer.write(messages.frame(messages.HANG_UP))
         writer.close()

@@ -134,3 +134,15 @@ def test_a_call_of_ours_that_was_taken_back_is_over_although_the_far_end_says_no
     _, happened = run(transactions, 100.0, 140.0)
     assert TimedOut(invite) in happened
     assert len(transactions) == 0
+
+
+def test_whoever_owes_us_an_answer_is_known_until_the_request_is_over() -> None:
+    transactions = Transactions()
+    first = transactions.request(request("OPTIONS"), FAR, 0.0, "192.0.2.9:5060", "x")
+    transactions.request(request("INVITE"), FAR, 0.0, "192.0.2.9:5060", "y")
+    transactions.receive(first.request.respond(200, tag="b"), FAR, 0.1)
+    run(transactions, 0.1, 20.0)
+    assert transactions.asked == {FAR[0]: 1}
+    transactions.receive(request("OPTIONS", "z9hG4bK2"), ("192.0.2.7", 5060), 20.0)
+    run(transactions, 20.0, 80.0)
+    assert not transactions.asked

@@ -9,8 +9,8 @@ import socket
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from voice_agent.channels.limits import TokenBucket
 from voice_agent.channels.sip.addresses import BadSip, SipUri
+from voice_agent.channels.sip.budget import MessageBudget
 from voice_agent.channels.sip.digest import authorization
 from voice_agent.channels.sip.message import Headers, Request, Response, parse
 from voice_agent.channels.sip.states import State, Timers
@@ -29,8 +29,6 @@ log = logging.getLogger(__name__)
 
 TICK_S = 0.05
 """How finely repeats are timed, while there are any."""
-MESSAGES = (400.0, 400.0)
-"""Messages read at once, and per second after that; more are dropped, and repeated by whoever means them."""
 RESOLVE_S = 3.0
 """Limit on looking up a host's address."""
 
@@ -52,14 +50,25 @@ class UserAgent(asyncio.DatagramProtocol):
     """Sends and receives SIP by UDP. Requests of others go to ``on_request``.
 
     Args:
+        is_known: Whether messages of an address are welcome, call or no call.
         public_address: Where others reach us, if not at the socket's own address.
+
+    Attributes:
+        budget: Whose messages are read. Calls keep their far ends' addresses known in it.
     """
 
-    def __init__(self, on_request: OnRequest, *, public_address: str = "", timers: Timers | None = None) -> None:
+    def __init__(
+        self,
+        on_request: OnRequest,
+        is_known: Callable[[str], bool],
+        *,
+        public_address: str = "",
+        timers: Timers | None = None,
+    ) -> None:
         self._on_request, self._public = on_request, public_address
         self._transactions = Transactions(timers)
         self._loop = asyncio.get_running_loop()
-        self._budget = TokenBucket(*MESSAGES, self._loop.time())
+        self.budget = MessageBudget(lambda host: is_known(host) or host in self._transactions.asked, self._loop.time())
         self._waiting: dict[Transaction, OnResponse] = {}
         self._unacknowledged: dict[Transaction, Callable[[], None]] = {}
         self._transport: asyncio.DatagramTransport | None = None
@@ -89,7 +98,7 @@ class UserAgent(asyncio.DatagramProtocol):
         source, now = (addr[0], addr[1]), self._loop.time()
         if not data.strip():
             return  # keeps a router's way open, and wants no answer
-        if not self._budget.take(1, now):
+        if not self.budget.take(source[0], now):
             CONNECTIONS_REFUSED.labels(channel="sip", code="too_many_messages").inc()
             return
         try:

@@ -62,6 +62,7 @@ class Calling:
         if peer is None:
             return DialResult(DialOutcome.UNREACHABLE, "no address")
         self._leg.peer = peer
+        self._agent.budget.hold(self._leg, peer[0])
         try:
             await self._leg.open_media()
         except NoPort:

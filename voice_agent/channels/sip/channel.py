@@ -76,7 +76,8 @@ class SipChannel:
     async def run(self, sock: socket.socket) -> None:
         """Serve until cancelled; then the socket is closed. Calls are ended by whoever drains the service, before."""
         setup = self._setup
-        self._agent = UserAgent(self._receive, public_address=setup.public_address, timers=setup.timers)
+        known, public = self.door.is_known, setup.public_address
+        self._agent = UserAgent(self._receive, known, public_address=public, timers=setup.timers)
         registration = None
         if setup.registrar and setup.credentials is not None:
             registration = Registration(self._agent, setup.registrar, setup.credentials, setup.expires_s, self.door)
@@ -186,6 +187,7 @@ class SipChannel:
         assert leg.dialog is not None
         try:
             leg.peer = await self._peer(request, leg.dialog, source)
+            self._agent.budget.hold(leg, source[0], leg.peer[0])
             facts = facts_of(request)
             await self._desk.take(
                 CallRequest(identifiers.new_conversation_id(), CHANNEL, connect=connect, facts=facts), wire
@@ -241,6 +243,7 @@ class SipChannel:
         return not leg.over.is_set()
 
     def _forget(self, leg: Leg) -> None:
+        self._agent.budget.release(leg)
         if leg.dialog is not None:
             self._legs.pop(leg.dialog.key, None)
 

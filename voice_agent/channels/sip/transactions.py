@@ -10,6 +10,7 @@ Fed messages and the time in seconds; what is to be sent collects in `Transactio
 from __future__ import annotations
 
 import itertools
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -71,6 +72,7 @@ class Transactions:
 
     Attributes:
         outgoing: What is to be sent, and where; whoever feeds this takes it.
+        asked: Hosts with requests of ours that are not over, and how many.
     """
 
     def __init__(self, timers: Timers | None = None) -> None:
@@ -78,6 +80,7 @@ class Transactions:
         self._known: dict[tuple[str, ...], Transaction] = {}
         self._branches = itertools.count(1)
         self.outgoing: list[tuple[bytes, Address]] = []
+        self.asked: Counter[str] = Counter()
 
     def __len__(self) -> int:
         return len(self._known)
@@ -169,6 +172,7 @@ class Transactions:
         key = ("client", request.method, request.via.branch)
         transaction = Transaction(kind, request, peer, key, _last=bytes(request))
         self._known[key] = transaction
+        self.asked[peer[0]] += 1
         self._enter(transaction, State.TRYING, now)
         self._send(transaction)
         return transaction
@@ -201,7 +205,8 @@ class Transactions:
     def _enter(self, transaction: Transaction, state: State, now: float) -> None:
         before, transaction.state = transaction.state, state
         if state is State.TERMINATED:
-            self._known.pop(transaction.key, None)
+            if self._known.pop(transaction.key, None) and transaction.kind in (Kind.CLIENT, Kind.INVITE_CLIENT):
+                self.asked -= Counter((transaction.peer[0],))  # keeps none at zero
             return
         timing = TIMINGS.get((transaction.kind, state), Timing())
         life_s = timing.life_t1 * self._timers.t1 + timing.life_t4 * self._timers.t4

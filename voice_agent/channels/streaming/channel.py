@@ -5,6 +5,7 @@
     upgrade ─▶ doorkeeper ─▶ accept ─▶ read until the provider says which call it is ─▶ desk
                  refuses                 at most HANDSHAKE_S and HANDSHAKE_MESSAGES
 
+Of too many that have not said it, the oldest makes room for the newest (`Handshakes`).
 What tells one provider from another is its `Serializer`, made anew for each connection.
 """
 
@@ -19,6 +20,7 @@ from urllib.parse import parse_qsl
 from voice_agent.channels import identifiers
 from voice_agent.channels.desk import CallDesk, CallRefused, CallRequest
 from voice_agent.channels.doorkeeper import Doorkeeper, deny
+from voice_agent.channels.handshakes import Handshakes, MadeRoom
 from voice_agent.channels.messages import BadMessage, CallerHangUp
 from voice_agent.channels.streaming.connection import (
     NORMAL_CLOSURE,
@@ -49,19 +51,17 @@ HANDSHAKE_S = 5.0
 """Limit on the provider's word which call it is."""
 HANDSHAKE_MESSAGES = 200
 """Messages read before that; more are no handshake."""
-MAX_HANDSHAKES = 200
-"""Connections of one channel that have not said which call they are; more are turned away."""
 
 MakeSerializer = Callable[[Scope], Serializer]
 """Makes the serializer of one connection, from the ASGI scope of its upgrade. Raises `BadMessage` for a bad query."""
 
 
 class Refused(Exception):
-    """The connection does not become a call."""
+    """The connection does not become a call. ``quiet``: the log has been told already."""
 
-    def __init__(self, code: str, close_code: int = POLICY_VIOLATION) -> None:
+    def __init__(self, code: str, close_code: int = POLICY_VIOLATION, *, quiet: bool = False) -> None:
         super().__init__(code)
-        self.code, self.close_code = code, close_code
+        self.code, self.close_code, self.quiet = code, close_code, quiet
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +92,7 @@ class MediaSocketChannel:
     ) -> None:
         self._desk, self._doorkeeper, self._make_serializer = desk, doorkeeper, make_serializer
         self._subprotocols, self._tokens = tuple(subprotocols), tokens
-        self._handshakes = 0
+        self._handshakes = Handshakes()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if denial := self._doorkeeper(scope):
@@ -125,20 +125,17 @@ class MediaSocketChannel:
         except CallRefused as refusal:
             await _turn_away(serializer, send, refusal.code, TRY_AGAIN_LATER if refusal.retry else POLICY_VIOLATION)
         except Refused as refusal:
-            await _turn_away(serializer, send, refusal.code, refusal.close_code)
+            await _turn_away(serializer, send, refusal.code, refusal.close_code, quiet=refusal.quiet)
 
     async def _begin(self, serializer: Serializer, receive: Receive, send: Send) -> _Beginning | None:
         """Read until it is known which call this is; None where the far end went before that."""
-        if self._handshakes >= MAX_HANDSHAKES:
-            raise Refused("too_many_connections", TRY_AGAIN_LATER)
-        self._handshakes += 1
         try:
-            async with asyncio.timeout(HANDSHAKE_S):
+            async with self._handshakes.place(serializer.traits.channel, HANDSHAKE_S):
                 return await _handshake(serializer, receive, send)
         except TimeoutError:
             raise Refused("no_handshake") from None
-        finally:
-            self._handshakes -= 1
+        except MadeRoom:
+            raise Refused("too_many_connections", TRY_AGAIN_LATER, quiet=True) from None
 
     def request(self, scope: Scope, serializer: Serializer, started: Started) -> CallRequest:
         """Return who is to be connected. Raises `Refused` or `TokenRefused`."""
@@ -191,11 +188,13 @@ async def _handshake(serializer: Serializer, receive: Receive, send: Send) -> _B
     raise Refused("no_handshake")
 
 
-async def _turn_away(serializer: Serializer | None, send: Send, code: str, close_code: int) -> None:
+async def _turn_away(
+    serializer: Serializer | None, send: Send, code: str, close_code: int, *, quiet: bool = False
+) -> None:
     """Say that the call cannot be, in the provider's own words, and close."""
     channel = serializer.traits.channel if serializer is not None else "websocket"
     CONNECTIONS_REFUSED.labels(channel=channel, code=code).inc()
-    log.warning("connection refused: %s", code)
+    log.log(logging.DEBUG if quiet else logging.WARNING, "connection refused: %s", code)
     try:
         async with asyncio.timeout(CLOSE_S):
             if serializer is not None:
