@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
+import threading
 from collections.abc import Iterable
 from importlib.metadata import EntryPoint
 from pathlib import Path
@@ -273,6 +274,10 @@ def before_cat_bootstrap(cat):
     assert [p.severity for p in bench.agent.problems if p.id == "plugin.unknown_hook"] == [Severity.WARNING]
     assert "cat" not in sys.modules
     assert not [name for name in sys.modules if name.startswith("plugins")]
+    thread = await bench.agent.threads.run(threading.current_thread)
+    await bench.agent.aclose()
+    thread.join(10)
+    assert not thread.is_alive(), "its threads are the agent's"
 
 
 # --- replies without the model -----------------------------------------------------------------

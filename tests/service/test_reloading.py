@@ -7,6 +7,7 @@ import contextlib
 import logging
 import os
 import signal
+import threading
 from collections.abc import AsyncIterator, Iterable, Sequence
 from pathlib import Path
 
@@ -91,6 +92,22 @@ async def test_the_model_has_read_the_new_version_before_a_turn_uses_it(
     bench.write(NEW)
     assert await bench.reloader.reload()
     assert [(set(ids), greeting) for ids, greeting in read] == [({"help", "more"}, GREETING)]
+
+
+async def test_functions_of_plugins_run_in_the_same_threads_after_a_reload_and_these_end_with_the_service(
+    bench: Bench,
+) -> None:
+    first = bench.versions.current
+    bench.write(NEW)
+    assert await bench.reloader.reload()
+    second = bench.versions.current
+    assert second is not first
+    assert second.threads is first.threads
+    await second.aclose()
+    thread = await second.threads.run(threading.current_thread)
+    await bench.versions.aclose()
+    thread.join(10)
+    assert not thread.is_alive()
 
 
 async def test_a_broken_version_is_reported_once_and_the_old_one_stays_until_it_is_mended(bench: Bench) -> None:

@@ -19,6 +19,7 @@ from voice_agent.dialogue.blocks import ActionStep
 from voice_agent.dialogue.conversation import LiveConversation
 from voice_agent.dialogue.events import Clock, utc_now
 from voice_agent.dialogue.loader import load_project
+from voice_agent.dialogue.plugin_threads import PluginThreads
 from voice_agent.dialogue.project import SESSION_START, Project
 from voice_agent.dialogue.remote_tools import ToolServers
 from voice_agent.dialogue.seeds import read_metadata
@@ -74,7 +75,7 @@ class Agent:
             recalls,
         )
         self._live: weakref.WeakValueDictionary[str, LiveConversation] = weakref.WeakValueDictionary()
-        self._owns_store = False
+        self._owns_store = self._owns_threads = False
 
     @classmethod
     def load(
@@ -87,6 +88,7 @@ class Agent:
         adapt: Callable[[Project], Project] | None = None,
         recalls: Recalls | None = None,
         servers: ToolServers | None = None,
+        threads: PluginThreads | None = None,
     ) -> Agent:
         """Load and check the project that ``config`` belongs to.
 
@@ -98,11 +100,13 @@ class Agent:
             adapt: Changes the loaded project before it is used, such as to stub its tools in a test.
             recalls: Memory beyond the prompt. Closed by whoever made it.
             servers: Where the tools come from that skills import from servers; they stay away without.
+            threads: Where functions of plugins run that are not ``async``. Closed by whoever made them; the agent has
+                some of its own without.
 
         Raises:
             ProjectError: With every problem found, if any is an error.
         """
-        project, problems = load_project(config.root, servers, config.plugins)
+        project, problems = load_project(config.root, servers, config.plugins, threads)
         found = (*config.problems, *problems, *check_agent(config, project))
         if any(problem.severity is Severity.ERROR for problem in found):
             raise ProjectError(found)
@@ -115,13 +119,18 @@ class Agent:
         kept = MemoryStore() if store is None else store(config) if callable(store) else store
         agent = cls(config, project, model, kept, clock, recalls)
         agent.problems = found
-        agent._owns_store = store is None
+        agent._owns_store, agent._owns_threads = store is None, threads is None
         return agent
 
     @property
     def store(self) -> ConversationStore:
         """Where its conversations are kept."""
         return self._store
+
+    @property
+    def threads(self) -> PluginThreads:
+        """Where functions of its plugins run that are not ``async``."""
+        return self.project.hooks.threads
 
     @property
     def canned_texts(self) -> tuple[str, ...]:
@@ -198,6 +207,8 @@ class Agent:
 
     async def aclose(self) -> None:
         """Release what the agent made itself. Idempotent."""
+        if self._owns_threads:
+            self.threads.close()
         if self._rephraser is not None and self._owns_rephraser:
             await self._rephraser.aclose()
         if self._owns_store:

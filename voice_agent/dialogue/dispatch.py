@@ -85,7 +85,8 @@ class Dispatcher:
         handle = MemoryHandle(self._memory, skill.id)
         if tool.takes_context is not None:
             key = self._key(skill.id, step, f"{activation}.{run}", arguments_json)
-            context = ToolContext(handle, own, self._events.conversation_id, key, tool.settings)
+            threads = self._hooks.threads
+            context = ToolContext(handle, own, self._events.conversation_id, key, tool.settings, threads=threads)
             checked[tool.takes_context] = context
         outcome = await self._race(tool, checked, own, handle, cancel)
         outcome = await self._answered(tool, arguments, outcome, skill, step)

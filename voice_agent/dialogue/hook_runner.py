@@ -13,7 +13,7 @@ from typing import Any, Protocol, TypeVar, cast
 from voice_agent.dialogue.background import Background
 from voice_agent.dialogue.cancellation import CancelToken, TurnCancelled, WorkCancelledItself, within
 from voice_agent.dialogue.hooks import Hook, HookContext, Payload, Point, RetryModel
-from voice_agent.dialogue.plugin_threads import QUICK_S, Work, begin
+from voice_agent.dialogue.plugin_threads import QUICK_S, PluginThreads, Work
 
 log = logging.getLogger(__name__)
 AnyPayload = TypeVar("AnyPayload", bound=Payload)
@@ -42,9 +42,13 @@ class HookSet:
     """The hooks of a project, in the order in which they run; shared by all conversations.
 
     Which hooks there are never changes; how those in threads have behaved is noted here for all of them.
+
+    Args:
+        threads: Where those run that are not ``async``; of its own by default. Closed by whoever loaded the project.
     """
 
-    def __init__(self, hooks: Iterable[Hook] = ()) -> None:
+    def __init__(self, hooks: Iterable[Hook] = (), threads: PluginThreads | None = None) -> None:
+        self.threads = PluginThreads() if threads is None else threads
         self.overdue: dict[Hook, Work] = {}
         """Functions that took longer than they may; while one has not come back it is not started again."""
         self.seconds: dict[Hook, float] = {}
@@ -70,6 +74,11 @@ class HookRunner:
     def __init__(self, hooks: HookSet, make_context: MakeContext) -> None:
         self._hooks, self._make_context = hooks, make_context
         self._background = Background(MAX_OBSERVERS)
+
+    @property
+    def threads(self) -> PluginThreads:
+        """Where functions of plugins run that are not ``async``."""
+        return self._hooks.threads
 
     def modifies(self, point: Enum) -> bool:
         return bool(self._hooks.modifying(point))
@@ -150,7 +159,7 @@ class HookRunner:
             TurnCancelled: The turn was cancelled meanwhile, or the function took longer than `MODIFY_LIMIT_S`.
             Exception: What it raised.
         """
-        hooks, work = self._hooks, begin(hook.function, *arguments)
+        hooks, work = self._hooks, self.threads.begin(hook.function, *arguments)
         try:
             if hooks.seconds.get(hook, 0.0) < QUICK_S and work.stand_by(QUICK_S):
                 return work.outcome()

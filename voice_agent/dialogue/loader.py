@@ -23,6 +23,7 @@ from voice_agent.dialogue.linking import check_project
 from voice_agent.dialogue.memory import PROJECT, Schema
 from voice_agent.dialogue.names import Names
 from voice_agent.dialogue.plugin_loading import Plugins, load_plugins
+from voice_agent.dialogue.plugin_threads import PluginThreads
 from voice_agent.dialogue.project import LIFECYCLE, UNSUPPORTED, Constraint, Project, Skill
 from voice_agent.dialogue.remote_tools import PREFIX, NoServers, RemoteTool, ToolServers, parse_import, stand_in
 from voice_agent.dialogue.responses import Response, Responses
@@ -42,9 +43,15 @@ class ProjectLoader:
     """Loads one project. Use `load_project`."""
 
     def __init__(
-        self, root: Path, problems: list[Problem], servers: ToolServers, settings: PluginSections | None = None
+        self,
+        root: Path,
+        problems: list[Problem],
+        servers: ToolServers,
+        settings: PluginSections | None = None,
+        threads: PluginThreads | None = None,
     ) -> None:
         self.root, self.problems, self._servers, self._settings = root, problems, servers, settings
+        self._threads = threads
         own = self._folders(root / "skills")
         bundled = self._folders(LIFECYCLE_FOLDER)
         self.folders: dict[str, Path] = {**bundled, **own}
@@ -128,7 +135,7 @@ class ProjectLoader:
             tool = shared[name]
             self._problem("plugin.tool", message, "Rename one.", tool.path or self.root, Severity.WARNING, tool.line)
         # The project's own hooks have the last word.
-        return {**plugins.tools, **shared}, local, HookSet((*plugins.hooks, *own)), plugins
+        return {**plugins.tools, **shared}, local, HookSet((*plugins.hooks, *own), self._threads), plugins
 
     def _skill_file(self, skill: str, folder: Path, schema: Schema) -> SkillFile | None:
         path = folder / "skill.md"
@@ -228,15 +235,20 @@ class ProjectLoader:
 
 
 def load_project(
-    root: Path, servers: ToolServers | None = None, settings: PluginSections | None = None
+    root: Path,
+    servers: ToolServers | None = None,
+    settings: PluginSections | None = None,
+    threads: PluginThreads | None = None,
 ) -> tuple[Project, tuple[Problem, ...]]:
     """Load the project in ``root``; problems come back whether or not they are errors.
 
     Args:
         servers: Where tools come from that skills import as ``mcp/<server>:<tool>``; they stay away without.
         settings: Those of its plugins (`ProjectConfig.plugins`); without, their models' defaults.
+        threads: Where functions of its plugins run that are not ``async``; threads of its own (`Project.hooks`) by
+            default. None begins before the first such call; closed by the caller.
     """
     problems: list[Problem] = []
-    project = ProjectLoader(root, problems, servers or NoServers(), settings).load()
+    project = ProjectLoader(root, problems, servers or NoServers(), settings, threads).load()
     check_flow(project, problems)
     return project, tuple(without_consequences(problems))

@@ -9,8 +9,8 @@ need less time than it takes to be woken by the loop once more::
     loop      ── give ┄┄┄┄┄┄ goes on with other calls ── woken ── take ──▶
     worker       └── function ─────────────────────────────┘
 
-A thread cannot be ended from outside: one that hangs goes on by itself, keeps its function from being started
-again, and dies with the process.
+Threads belong to a `PluginThreads` and end when it is closed. One that hangs cannot be ended from outside: it goes on
+by itself, keeps its function from being started again, and ends when that comes back, or with the process.
 """
 
 from __future__ import annotations
@@ -21,18 +21,17 @@ import contextvars
 import threading
 import time
 from _thread import allocate_lock
-from collections import deque
 from collections.abc import Callable
 from typing import Any
 
 MAX_THREADS = 32
-"""Functions of plugins at work at once in the process."""
+"""Functions of the plugins of one service at work at once."""
 QUICK_S = 0.0005
 """How long the loop stands still for one function: a fortieth of an audio frame."""
 
 
 class ThreadRefused(Exception):
-    """The function was not started: too many are at work."""
+    """The function was not started: too many are at work, or the threads are closed."""
 
 
 class Work:
@@ -113,65 +112,98 @@ def _wake(future: asyncio.Future[None]) -> None:
 class _Worker(threading.Thread):
     """A thread that does one thing after the other, and is among the free ones in between."""
 
-    def __init__(self) -> None:
+    def __init__(self, free_again: Callable[[_Worker], bool]) -> None:
         super().__init__(name="plugin", daemon=True)
+        self._free_again = free_again
         self._work: Work | None = None
         self._given = allocate_lock()
         self._given.acquire()
 
-    def give(self, work: Work) -> None:
+    def give(self, work: Work | None) -> None:
+        """Hand it the next thing to do; None ends it. It is free."""
         self._work = work
         self._given.release()
 
     def run(self) -> None:
-        while True:
+        goes_on = True
+        while goes_on:
             self._given.acquire()
             work, self._work = self._work, None
-            assert work is not None
+            if work is None:
+                return
             work.run()
             # Free first: who is told of the end may have the next thing to do at once.
-            _free.append(self)
+            goes_on = self._free_again(self)
             work.end()
             del work
 
 
-_free: deque[_Worker] = deque()
-_count = 0
-_counting = threading.Lock()
+class PluginThreads:
+    """Threads for the functions of one service's plugins. They begin when they are needed and end when it is closed.
 
-
-def begin(function: Callable[..., Any], *arguments: Any) -> Work:
-    """Start ``function`` in a thread.
-
-    Raises:
-        ThreadRefused: `MAX_THREADS` are at work.
+    Args:
+        limit: How many functions may be at work at once.
     """
-    global _count
-    context = contextvars.copy_context()
-    work = Work(lambda: context.run(function, *arguments))
-    try:
-        worker = _free.pop()
-    except IndexError:
-        with _counting:
-            if _count >= MAX_THREADS:
-                raise ThreadRefused(f"{MAX_THREADS} functions of plugins are at work already") from None
-            _count += 1
-        worker = _Worker()
+
+    def __init__(self, limit: int = MAX_THREADS) -> None:
+        self._limit = limit
+        self._guard = allocate_lock()
+        self._free: list[_Worker] = []
+        self._count = 0
+        self._closed = False
+
+    def begin(self, function: Callable[..., Any], *arguments: Any) -> Work:
+        """Start ``function`` in a thread.
+
+        Raises:
+            ThreadRefused: As many as may be are at work, or this is closed.
+        """
+        context = contextvars.copy_context()
+        work = Work(lambda: context.run(function, *arguments))
+        self._worker().give(work)
+        return work
+
+    async def run(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        """Call ``function`` in a thread and return what it returns.
+
+        Raises:
+            ThreadRefused: As many as may be are at work, or this is closed.
+            Exception: What it raised; what is no `Exception` is told as a `RuntimeError`.
+        """
+        return await self.begin(function, *arguments).wait()
+
+    def close(self) -> None:
+        """End the threads: free ones now, others when what they are at has come back. Idempotent; waits for none."""
+        with self._guard:
+            self._closed = True
+            free, self._free = self._free, []
+            self._count -= len(free)
+        for worker in free:
+            worker.give(None)
+
+    def _worker(self) -> _Worker:
+        with self._guard:
+            if self._closed:
+                raise ThreadRefused("the service that the plugins belong to has ended")
+            if self._free:
+                return self._free.pop()
+            if self._count >= self._limit:
+                raise ThreadRefused(f"{self._limit} functions of plugins are at work already")
+            self._count += 1
+        worker = _Worker(self._free_again)
         try:
             worker.start()
         except RuntimeError as fault:
-            with _counting:
-                _count -= 1
+            with self._guard:
+                self._count -= 1
             raise ThreadRefused(f"the system gives no more threads: {fault}") from fault
-    worker.give(work)
-    return work
+        return worker
 
-
-async def in_thread(function: Callable[..., Any], *arguments: Any) -> Any:
-    """Call ``function`` in a thread and return what it returns.
-
-    Raises:
-        ThreadRefused: `MAX_THREADS` are at work.
-        Exception: What it raised; what is no `Exception` is told as a `RuntimeError`.
-    """
-    return await begin(function, *arguments).wait()
+    def _free_again(self, worker: _Worker) -> bool:
+        """Note that ``worker`` has nothing to do; in its thread. Returns whether it is to go on."""
+        with self._guard:
+            if self._closed:
+                self._count -= 1
+            else:
+                self._free.append(worker)
+            return not self._closed

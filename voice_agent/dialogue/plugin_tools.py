@@ -9,7 +9,6 @@ from collections.abc import Callable
 from typing import Any
 
 from voice_agent.dialogue import tools as ours
-from voice_agent.dialogue.plugin_threads import in_thread
 from voice_agent.dialogue.tools import ToolContext, ToolDefinitionError, ToolResult
 
 
@@ -38,7 +37,7 @@ def _adapted(function: Callable[..., Any]) -> Callable[..., Any]:
         if wants_cat:
             arguments["cat"] = context
         call = functools.partial(function, **arguments)
-        value = await call() if asyncio.iscoroutinefunction(function) else await in_thread(call)
+        value = await call() if asyncio.iscoroutinefunction(function) else await context.threads.run(call)
         return value if isinstance(value, ToolResult) else ToolResult(value)
 
     given = [

@@ -14,6 +14,7 @@ from pydantic import BaseModel, ConfigDict, PydanticUserError, ValidationError, 
 
 from voice_agent.dialogue.cancellation import CancelToken
 from voice_agent.dialogue.memory import MemoryHandle
+from voice_agent.dialogue.plugin_threads import PluginThreads
 
 MARK = "__voice_agent_tool__"
 Function = TypeVar("Function", bound=Callable[..., Awaitable[Any]])
@@ -38,9 +39,10 @@ class ToolContext:
         idempotency_key: The same for a repeat of the same step with the same arguments, so that
             a tool cut off after its effect can see that it has already happened.
         settings: Those of the plugin that the tool comes from; None for any other.
+        threads: Where a plugin's tool that is not ``async`` runs.
     """
 
-    __slots__ = ("_token", "conversation_id", "idempotency_key", "memory", "settings")
+    __slots__ = ("_token", "conversation_id", "idempotency_key", "memory", "settings", "threads")
 
     def __init__(
         self,
@@ -49,8 +51,10 @@ class ToolContext:
         conversation_id: str,
         idempotency_key: str,
         settings: Any = None,
+        *,
+        threads: PluginThreads,
     ) -> None:
-        self.memory, self._token, self.settings = memory, token, settings
+        self.memory, self._token, self.settings, self.threads = memory, token, settings, threads
         self.conversation_id, self.idempotency_key = conversation_id, idempotency_key
 
     @property

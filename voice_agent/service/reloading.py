@@ -172,7 +172,13 @@ class Reloader:
 
     def _load(self) -> Agent:
         return Agent.load(
-            load_config(self._root), self._model, store=self._store, recalls=self._recalls, servers=self._servers
+            load_config(self._root),
+            self._model,
+            store=self._store,
+            recalls=self._recalls,
+            servers=self._servers,
+            # Those of the first version, which end with it: what hangs in one version counts in the next.
+            threads=self._versions.current.threads,
         )
 
     def _name_what_needs_a_restart(self, before: Fingerprint) -> None:
