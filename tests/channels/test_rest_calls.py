@@ -58,7 +58,7 @@ async def test_an_empty_body_gives_a_token_for_a_new_conversation(client: httpx.
         ({"expires_in_s": 3601}, 422, "bad_expiry", "from 1 to 3600"),
         ({"expires_in_s": True}, 422, "bad_expiry", "from 1 to 3600"),
         ({"expires_in_s": "60"}, 422, "bad_expiry", "from 1 to 3600"),
-        ('{"expires_in_s": NaN}', 422, "bad_expiry", "from 1 to 3600"),
+        ('{"expires_in_s": NaN}', 400, "bad_body", "JSON object"),
     ],
 )
 async def test_a_body_that_cannot_be_used_is_told_what_would_be_right(

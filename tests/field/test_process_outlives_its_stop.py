@@ -43,5 +43,5 @@ def test_what_kept_the_service_from_starting_is_told_all_the_same() -> None:
     end = 'from voice_agent.diagnostics import RemediableError; raise RemediableError("No model.", "Install it.")'
     program = [sys.executable, "-c", PROGRAM.format(work="asyncio.to_thread(time.sleep, 3600)", end=end)]
     done = subprocess.run(program, timeout=60, capture_output=True, text=True, check=False)
-    assert done.returncode == 1
+    assert done.returncode == 2, "as where nothing is left behind"
     assert "error: No model. Install it." in done.stderr

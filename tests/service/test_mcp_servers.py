@@ -12,7 +12,7 @@ from pathlib import Path
 from tests.fakes.model import Entry, tool_call
 from tests.fakes.sink import CollectingSink
 from tests.support.dialogue_projects import skill
-from tests.support.mcp import PROGRAM, connection, is_alive, until
+from tests.support.mcp import PROGRAM, connection, is_alive, noted, until
 from tests.support.small_service import small_service
 from voice_agent.dialogue.cancellation import CancelReason, CancelToken
 from voice_agent.dialogue.events import payload_of
@@ -76,18 +76,18 @@ async def test_from_readiness_to_the_end(tmp_path: Path) -> None:
         before, token = len(ran(service)), CancelToken()
         async with asyncio.TaskGroup() as group:
             talking = group.create_task(turn(service, "take your time", token))
-            await asyncio.sleep(0.5)
+            await noted(fake, "begun")
             token.cancel(CancelReason.BARGE_IN)
         assert talking.result()[0] is TurnStatus.CANCELLED
         assert len(ran(service)) == before
         await turn(service, "what happened?")
         notes = json.loads(ran(service)[-1][2])
-        assert notes["notes"] == ["cancelled"]
+        assert notes["notes"] == ["begun", "cancelled"]
 
         # Killed in mid-call: the call fails as a result, and the caller is answered.
         async with asyncio.TaskGroup() as group:
             talking = group.create_task(turn(service, "once more"))
-            await asyncio.sleep(0.5)
+            await noted(fake, "begun", times=2)
             os.kill(notes["pid"], signal.SIGKILL)
         assert talking.result() == (TurnStatus.COMPLETED, ["It did not work."])
         assert "may or may not" in ran(service)[-1][2]
