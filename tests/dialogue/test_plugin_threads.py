@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.lines import until
 from voice_agent.dialogue.plugin_threads import PluginThreads, ThreadRefused
 
 
@@ -78,6 +79,7 @@ async def test_threads_end_when_they_are_closed_and_nothing_is_begun_after() -> 
         return go.wait(10) if wait else True
 
     busy = threads.begin(note, True)
+    await until(lambda: own)
     assert await threads.run(note, False)
     threads.close()
     threads.close()

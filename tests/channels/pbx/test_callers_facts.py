@@ -89,6 +89,8 @@ async def test_they_fill_fields_that_the_project_asks_for_and_never_say_who_some
         await until(lambda: not service.missing)
         exchange = await Jambonz.dial(address, "?secret=x&user_id=somebody-else&conversation=c1")
         await until(lambda: service.calls.registry.active)
+        # Whoever hangs up before the conversation is open has said nothing of themselves.
+        await until(lambda: exchange.audio)
         await exchange.close()
         await until(lambda: not service.calls.registry.active)
         events = [dict(event) for event in await service.store.events("c1")]
