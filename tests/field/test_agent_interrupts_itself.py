@@ -20,6 +20,12 @@ from voice_agent.config import TurnTaking
 
 pytestmark = pytest.mark.models
 
+
+@pytest.fixture(scope="module", autouse=True)
+def _voice_of_this_module() -> None:
+    inline_pool.renew_voice()
+
+
 GREETING = "Welcome to Northline. I can help you with bills, faults and appointments. How may I help you today?"
 NARRATION = (
     "Let me read you the terms. The contract runs for twelve months and renews each month after that. You may cancel "

@@ -13,6 +13,11 @@ from tests.support.virtual_time import virtual_time
 pytestmark = pytest.mark.models
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _voice_of_this_module() -> None:
+    inline_pool.renew_voice()
+
+
 @virtual_time
 @pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: path.stem)
 async def test_a_spoken_script_does_what_it_says(path: Path) -> None:

@@ -54,6 +54,11 @@ def _synthesizer(seconds: float = 0.1) -> PiperSynthesizer:
     return engine
 
 
+def renew_voice() -> None:
+    """Let the voice begin from its seed again, so that a module's lines sound alike whatever ran before it."""
+    _synthesizer.cache_clear()
+
+
 def voice() -> CachedVoice:
     """Return the real voice, loaded, with a cache of its own."""
     return CachedVoice(_synthesizer(), ResponseCache(CacheOptions(disk_mb=0)))
