@@ -66,7 +66,15 @@ class Caller:
     async def run(self, port: int, seconds: float) -> None:
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         writer.write(messages.frame(messages.IDENTITY, uuid.uuid4().bytes))
-        reading = asyncio.create_task(self._read(reader))
+        async with asyncio.TaskGroup() as group:
+            reading = group.create_task(self._read(reader))
+            await self._speak(writer, seconds)
+            self.died = reading.done()
+            writer.write(messages.frame(messages.HANG_UP))
+            reading.cancel()
+        writer.close()
+
+    async def _speak(self, writer: asyncio.StreamWriter, seconds: float) -> None:
         loop = asyncio.get_running_loop()
         voice, silence, kind = speech(), bytes(320), 0x10
         began, sent = loop.time(), 0
@@ -76,15 +84,14 @@ class Caller:
             writer.write(messages.frame(kind, voice[place % 300] if talking else silence))
             sent += 1
             await asyncio.sleep(max(0.0, began + sent * FRAME_S - loop.time()))
-        self.died = reading.done()
-        writer.write(messages.frame(messages.HANG_UP))
-        reading.cancel()
-        writer.close()
 
     async def _read(self, reader: asyncio.StreamReader) -> None:
         while True:
-            header = await reader.readexactly(messages.HEADER_BYTES)
-            payload = await reader.readexactly(messages.payload_bytes(header))
+            try:
+                header = await reader.readexactly(messages.HEADER_BYTES)
+                payload = await reader.readexactly(messages.payload_bytes(header))
+            except (asyncio.IncompleteReadError, ConnectionError):
+                return
             if header[0] == messages.HANG_UP:
                 return
             if payload.count(0) != len(payload):

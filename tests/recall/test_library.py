@@ -2,22 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-
 import pytest
 
 from tests.recall.test_memories import ON, document, make
 from voice_agent.recall.entries import Kind
 from voice_agent.recall.index import IndexUnavailable
 from voice_agent.recall.memories import Memories
-
-
-@pytest.fixture
-async def memories() -> AsyncIterator[Memories]:
-    made = make(**ON)
-    await made.open()
-    yield made
-    await made.aclose()
 
 
 async def test_references_follow_the_project(memories: Memories) -> None:

@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -40,14 +40,6 @@ def make(path: Path | None = None, embedder: Any = None, **options: Any) -> Memo
         lambda: embedder,
         exists=lambda: path is not None and path.exists(),
     )
-
-
-@pytest.fixture
-async def memories() -> AsyncIterator[Memories]:
-    made = make(**ON)
-    await made.open()
-    yield made
-    await made.aclose()
 
 
 async def test_off_costs_nothing(tmp_path: Path) -> None:

@@ -140,7 +140,7 @@ class CarrierCall(Exchange):
 
     @classmethod
     def query(cls, token: str) -> str:
-        return ""
+        return f"?token={token}" if token and cls.token_in_upgrade else ""
 
     @classmethod
     def upgrade_headers(cls, token: str, secret: str | None) -> dict[str, str]:

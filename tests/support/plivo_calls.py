@@ -70,10 +70,6 @@ class PlivoCall(CarrierCall):
         return (stream.text or "").removeprefix(f"wss://agent.example.com{cls.stream_path}?token=")
 
     @classmethod
-    def query(cls, token: str) -> str:
-        return f"?token={token}" if token else ""
-
-    @classmethod
     def upgrade_headers(cls, token: str, secret: str | None) -> dict[str, str]:
         return cls.signed("GET", f"wss://agent.example.com{cls.stream_path}{cls.query(token)}", {}, secret)
 

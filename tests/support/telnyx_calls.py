@@ -64,10 +64,6 @@ class TelnyxCall(CarrierCall):
         return str(asked["stream_url"]).removeprefix(f"wss://agent.example.com{cls.stream_path}?token=")
 
     @classmethod
-    def query(cls, token: str) -> str:
-        return f"?token={token}" if token else ""
-
-    @classmethod
     def upgrade_headers(cls, token: str, secret: str | None) -> dict[str, str]:
         return {}
 

@@ -82,11 +82,11 @@ def typed(text: str) -> str:
     return whole(_CONTROLS.sub("", text)).strip()
 
 
-def decode(text: str) -> ClientMessage:
-    """Read one text message of a client.
+def read_object(text: str) -> Mapping[str, Any]:
+    """Return the JSON object of a text message.
 
     Raises:
-        BadMessage: It is no JSON object, of an unknown type, or one of its fields is wrong.
+        BadMessage: It is none.
     """
     try:
         body = json.loads(text)
@@ -94,6 +94,16 @@ def decode(text: str) -> ClientMessage:
         raise BadMessage("not_json", "A text message must be a JSON object.") from None
     if not isinstance(body, dict):
         raise BadMessage("not_json", "A text message must be a JSON object.")
+    return body
+
+
+def decode(text: str) -> ClientMessage:
+    """Read one text message of a client.
+
+    Raises:
+        BadMessage: It is no JSON object, of an unknown type, or one of its fields is wrong.
+    """
+    body = read_object(text)
     kind = body.get("type")
     read = _READERS.get(kind) if isinstance(kind, str) else None
     if read is None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from voice_agent.dialogue.events import payload_of
 from voice_agent.dialogue.prompt_sections import message_tokens
 from voice_agent.dialogue.turn import cut
-from voice_agent.llm.protocol import Message, ToolCall
+from voice_agent.llm.protocol import Message, Role, ToolCall
 
 MAX_MESSAGES = 60
 MAX_RECORDS = 600
@@ -42,31 +43,37 @@ def history(
     superseded = {payload.get("turn_id") for _, kind, payload in records if kind == "turn_superseded"}
     # What the engine prepares by itself ends up in memory; the model has not asked for it.
     silent = {p.get("turn_id") for _, kind, p in records if kind == "user" and p.get("kind") == "intent"}
-    groups: list[list[Message]] = []
+    # Each makes its messages only if there is room for them: most of a long conversation has none.
+    groups: list[Callable[[], list[Message]]] = []
     for event, kind, payload in records:
         turn_id = payload.get("turn_id")
         if kind in ("bot", "reply_unheard"):
             said = payload.get("context") or (payload.get("text") if kind == "bot" else "")
             if said:
-                groups.append([Message("assistant", str(said))])
+                groups.append(partial(_one, "assistant", str(said)))
         elif turn_id == before_turn or turn_id in silent:
             continue
         elif kind == "user" and turn_id not in superseded:
-            groups.append([Message("user", cut(str(payload.get("text", "")), MAX_USER_CHARS))])
+            groups.append(partial(_one, "user", str(payload.get("text", "")), MAX_USER_CHARS))
             if carried is not None and turn_id == kept_turn:
-                groups.append(list(kept_messages))
+                groups.append(partial(list, kept_messages))
         elif kind == "tool_executed" and turn_id == kept_turn and payload.get("tool") in kept_tools:
             continue
         elif kind == "tool_executed" and payload.get("tool") not in HIDDEN_TOOLS:
-            groups.append(_tool_pair(event, payload))
+            groups.append(partial(_tool_pair, event, payload))
     kept: list[Message] = []
     tokens = 0
-    for group in reversed(groups):
+    for make in reversed(groups):
+        group = make()
         tokens += sum(map(message_tokens, group))
         if len(kept) + len(group) > MAX_MESSAGES or tokens > max_tokens:
             return kept, True
         kept = group + kept
     return kept, len(events) >= MAX_RECORDS
+
+
+def _one(role: Role, text: str, max_chars: int | None = None) -> list[Message]:
+    return [Message(role, text if max_chars is None else cut(text, max_chars))]
 
 
 def _tool_pair(event: Mapping[str, Any], payload: Mapping[str, Any]) -> list[Message]:

@@ -14,8 +14,8 @@ from typing import Any
 from voice_agent.audio.g711 import ulaw_encode
 from voice_agent.call.wire import MarkMessage, WireMessage, WireTraits
 from voice_agent.channels.carriers.payloads import encoded, read_ulaw, stream_id
-from voice_agent.channels.messages import BadMessage, CallerHangUp
-from voice_agent.channels.streaming.fields import number_at, object_at, read_key, read_object, text_at
+from voice_agent.channels.messages import BadMessage, CallerHangUp, read_object
+from voice_agent.channels.streaming.fields import number_at, object_at, read_key, text_at
 from voice_agent.channels.streaming.serializer import Inbound, MarkReached, Message, Started
 
 CHANNEL = "plivo"

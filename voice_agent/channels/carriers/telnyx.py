@@ -15,13 +15,12 @@ from typing import Any
 from voice_agent.audio.g711 import alaw_decode, alaw_encode, ulaw_decode, ulaw_encode
 from voice_agent.call.wire import MarkMessage, WireMessage, WireTraits
 from voice_agent.channels.carriers.payloads import encoded, read_audio
-from voice_agent.channels.messages import BadMessage, CallerHangUp
+from voice_agent.channels.messages import BadMessage, CallerHangUp, read_object
 from voice_agent.channels.streaming.fields import (
     number_at,
     object_at,
     parameters_of,
     read_key,
-    read_object,
     text_at,
     whole_samples,
 )

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 
 from voice_agent.audio.g711 import alaw_decode, alaw_encode, ulaw_decode, ulaw_encode
 from voice_agent.call.wire import MarkMessage, WireMessage, WireTraits
-from voice_agent.channels.messages import BadMessage
-from voice_agent.channels.streaming.fields import number_at, object_at, parameters_of, read_key, read_object, text_at
+from voice_agent.channels.messages import BadMessage, read_object
+from voice_agent.channels.streaming.fields import number_at, object_at, parameters_of, read_key, text_at
 from voice_agent.channels.streaming.fields import whole_samples as _same
 from voice_agent.channels.streaming.serializer import (
     DRAIN_MARK,

@@ -12,8 +12,8 @@ import base64
 from collections.abc import Iterable, Sequence
 
 from voice_agent.call.wire import WireMessage, WireTraits
-from voice_agent.channels.messages import CLEAR, BadMessage, CallerHangUp, hang_up
-from voice_agent.channels.streaming.fields import parameters_of, read_key, read_object, text_at, whole_samples
+from voice_agent.channels.messages import CLEAR, BadMessage, CallerHangUp, hang_up, read_object
+from voice_agent.channels.streaming.fields import parameters_of, read_key, text_at, whole_samples
 from voice_agent.channels.streaming.serializer import Inbound, Media, Message, Started
 
 CHANNEL = "freeswitch"

@@ -19,8 +19,8 @@ from typing import Any
 
 from voice_agent.audio.g711 import ulaw_decode, ulaw_encode
 from voice_agent.call.wire import WireMessage, WireTraits
-from voice_agent.channels.messages import BadMessage, Mute
-from voice_agent.channels.streaming.fields import object_at, parameters_of, read_key, read_object, text_at
+from voice_agent.channels.messages import BadMessage, Mute, read_object
+from voice_agent.channels.streaming.fields import object_at, parameters_of, read_key, text_at
 from voice_agent.channels.streaming.serializer import Answer, Farewell, Inbound, Media, Message, Started
 
 CHANNEL = "genesys"

@@ -10,13 +10,12 @@ import json
 from collections.abc import Iterable, Sequence
 
 from voice_agent.call.wire import MarkMessage, WireMessage, WireTraits
-from voice_agent.channels.messages import BadMessage
+from voice_agent.channels.messages import BadMessage, read_object
 from voice_agent.channels.streaming.fields import (
     number_at,
     object_at,
     parameters_of,
     read_key,
-    read_object,
     text_at,
     whole_samples,
 )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -12,21 +11,6 @@ from voice_agent.digits import KEYS
 MAX_PARAMETERS = 64
 """Parameters of a stream that are kept."""
 MAX_PARAMETER_CHARACTERS = 1000
-
-
-def read_object(text: str) -> Mapping[str, Any]:
-    """Return the JSON object of a text message.
-
-    Raises:
-        BadMessage: It is none.
-    """
-    try:
-        body = json.loads(text)
-    except (ValueError, RecursionError):
-        raise BadMessage("not_json", "A text message must be a JSON object.") from None
-    if not isinstance(body, dict):
-        raise BadMessage("not_json", "A text message must be a JSON object.")
-    return body
 
 
 def text_at(body: Mapping[str, Any], key: str) -> str:
